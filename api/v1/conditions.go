@@ -1,0 +1,108 @@
+package v1
+
+// Condition types. Ready, Reconciling and Stalled follow kstatus (sigs.k8s.io/cli-utils/pkg/kstatus): Reconciling and
+// Stalled are present only while they are true.
+const (
+	// ConditionReady is true when the object is as its spec asks.
+	ConditionReady = "Ready"
+	// ConditionReconciling is true while the controller works towards the spec.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is true when nothing more happens until a person changes something.
+	ConditionStalled = "Stalled"
+
+	// ConditionBooked (FlightTicket) is true while a booking exists.
+	ConditionBooked = "Booked"
+	// ConditionPolicyCompliant (FlightTicket) is false when a policy refuses the ticket as it stands.
+	ConditionPolicyCompliant = "PolicyCompliant"
+
+	// ConditionCredentialsAccepted (BookingProvider) is true when the provider accepted the credential.
+	ConditionCredentialsAccepted = "CredentialsAccepted"
+	// ConditionReachable (BookingProvider) is true when the provider answers.
+	ConditionReachable = "Reachable"
+)
+
+// Reasons of a FlightTicket's conditions.
+const (
+	// ReasonBooked: the booking is as the spec asks.
+	ReasonBooked = "Booked"
+	// ReasonNotBooked: no booking exists.
+	ReasonNotBooked = "NotBooked"
+	// ReasonBooking: a book operation is open.
+	ReasonBooking = "Booking"
+	// ReasonChanging: a change operation is open.
+	ReasonChanging = "Changing"
+	// ReasonCancelling: a cancel operation is open, or about to be.
+	ReasonCancelling = "Cancelling"
+	// ReasonCancelled: the booking is cancelled and the ticket is going.
+	ReasonCancelled = "Cancelled"
+	// ReasonRetained: the ticket is going and its booking stays with the provider.
+	ReasonRetained = "Retained"
+	// ReasonSuspended: spec.suspend is true.
+	ReasonSuspended = "Suspended"
+	// ReasonOutcomeUnknown: a call was sent and no usable answer came; it is being looked up.
+	ReasonOutcomeUnknown = "OutcomeUnknown"
+	// ReasonOperationPending: the provider accepted the call and has not finished.
+	ReasonOperationPending = "OperationPending"
+	// ReasonBookingRefused: the provider refused to book.
+	ReasonBookingRefused = "BookingRefused"
+	// ReasonChangeRefused: the provider or a policy refused the change; the old booking stands.
+	ReasonChangeRefused = "ChangeRefused"
+	// ReasonCancellationRefused: the provider refused to cancel; the ticket stays.
+	ReasonCancellationRefused = "CancellationRefused"
+	// ReasonPriceExceeded: every offer costs more than spec.maxPrice, or is in another currency.
+	ReasonPriceExceeded = "PriceExceeded"
+	// ReasonPolicyRefused: a policy refuses the ticket as it stands now; nothing is booked.
+	ReasonPolicyRefused = "PolicyRefused"
+	// ReasonPolicyError: a policy could not be evaluated; nothing is booked.
+	ReasonPolicyError = "PolicyError"
+	// ReasonCompliant: every policy allows the ticket.
+	ReasonCompliant = "Compliant"
+	// ReasonPlaceRefused: from or to can't be resolved, or are the same place.
+	ReasonPlaceRefused = "PlaceRefused"
+	// ReasonProviderNotFound: the named provider does not exist, or there is no default one.
+	ReasonProviderNotFound = "ProviderNotFound"
+	// ReasonProviderNotReady: the provider's credential is missing or refused, or it can't be reached.
+	ReasonProviderNotReady = "ProviderNotReady"
+	// ReasonAccountChanged: the credential belongs to another account than the booking or operation.
+	ReasonAccountChanged = "AccountChanged"
+	// ReasonAdoptionRequired: the provider has a booking for this ticket's name that this ticket did not make.
+	ReasonAdoptionRequired = "AdoptionRequired"
+	// ReasonDrifted: the booking was changed or cancelled at the provider.
+	ReasonDrifted = "Drifted"
+)
+
+// Reasons of a FlightPolicy's conditions.
+const (
+	// ReasonServing: every live webhook replica serves this generation.
+	ReasonServing = "Serving"
+	// ReasonRollingOut: some live webhook replica serves another generation still.
+	ReasonRollingOut = "RollingOut"
+	// ReasonCompileFailed: the policy does not compile; what it matches is refused under Enforce.
+	ReasonCompileFailed = "CompileFailed"
+	// ReasonNoReplicas: no webhook replica reports.
+	ReasonNoReplicas = "NoReplicas"
+)
+
+// Reasons of a BookingProvider's conditions.
+const (
+	// ReasonAccepted: the provider accepted the credential.
+	ReasonAccepted = "Accepted"
+	// ReasonSecretNotFound: the Secret does not exist.
+	ReasonSecretNotFound = "SecretNotFound"
+	// ReasonSecretKeyNotFound: the Secret has no such key, or its value is empty.
+	ReasonSecretKeyNotFound = "SecretKeyNotFound"
+	// ReasonSecretForbidden: the controller may not read the Secret; the message holds the Role to add.
+	ReasonSecretForbidden = "SecretForbidden"
+	// ReasonCredentialsRefused: the provider refused the credential.
+	ReasonCredentialsRefused = "CredentialsRefused"
+	// ReasonNotTried: the provider was not asked, because something before failed.
+	ReasonNotTried = "NotTried"
+	// ReasonAnswering: the provider answers.
+	ReasonAnswering = "Answering"
+	// ReasonUnreachable: the provider can't be reached or answers with errors.
+	ReasonUnreachable = "Unreachable"
+	// ReasonEndpointForbidden: the endpoint resolves to an address that is not allowed.
+	ReasonEndpointForbidden = "EndpointForbidden"
+	// ReasonProviderReady: the provider can be booked with.
+	ReasonProviderReady = "ProviderReady"
+)
