@@ -325,7 +325,7 @@ type OperationStatus struct {
 	// +optional
 	Order *Order `json:"order,omitempty"`
 
-	// BookingID is the booking that is changed or cancelled.
+	// BookingID is the booking that is changed or cancelled, or the one that a provider accepted without finishing.
 	// +optional
 	BookingID string `json:"bookingID,omitempty"`
 
@@ -419,6 +419,37 @@ type FlightTicketStatus struct {
 	// Attempts is how many book operations were started so far.
 	// +optional
 	Attempts int64 `json:"attempts,omitempty"`
+
+	// Refusal is what the provider's last refusal rests on. While all of it still stands, the provider is not asked
+	// again.
+	// +optional
+	Refusal *RefusalStatus `json:"refusal,omitempty"`
+}
+
+// RefusalStatus is the state of the world in which a provider refused an operation. When any of it differs, the
+// operation is tried again.
+type RefusalStatus struct {
+	// Kind of the operation that was refused.
+	// +required
+	Kind OperationKind `json:"kind"`
+
+	// Generation of the ticket.
+	// +required
+	Generation int64 `json:"generation"`
+
+	// ProviderUID and ProviderGeneration are of the BookingProvider.
+	// +required
+	ProviderUID types.UID `json:"providerUID"`
+	// +required
+	ProviderGeneration int64 `json:"providerGeneration"`
+
+	// CredentialsRotatedAt is the time of the provider's last change of credential.
+	// +optional
+	CredentialsRotatedAt *metav1.Time `json:"credentialsRotatedAt,omitempty"`
+
+	// ReconcileRequestedAt is the value of the annotation flights.com/reconcile-requested-at.
+	// +optional
+	ReconcileRequestedAt string `json:"reconcileRequestedAt,omitempty"`
 }
 
 // FlightTicket is a flight that a user wants. It is checked by the FlightPolicies at admission, booked with a
