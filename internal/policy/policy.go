@@ -5,11 +5,7 @@
 package policy
 
 import (
-	"context"
-	"fmt"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
@@ -60,6 +56,8 @@ type Denial struct {
 	// evaluated.
 	Code    string
 	Message string
+	// Details is what the policy adds for programs: JSON text, or empty.
+	Details string
 }
 
 // CodePolicyError is the code of a denial that stands for a policy which could not be evaluated.
@@ -90,51 +88,3 @@ type PolicyResult struct {
 
 // Allowed says whether nothing denies.
 func (d Decision) Allowed() bool { return len(d.Denials) == 0 }
-
-// Problem is one thing that is wrong with a policy.
-type Problem struct {
-	// Field is the path in the FlightPolicy: "spec.rego", "spec.library", "spec.parameters.airports".
-	Field string
-	// Row and Col are the place in the module, from 1; 0 when the problem has none.
-	Row, Col int
-	Message  string
-}
-
-// CompileError lists everything that is wrong with a policy, sorted by place.
-type CompileError struct{ Problems []Problem }
-
-// Error joins the problems.
-func (e *CompileError) Error() string { return fmt.Sprint(e.Problems) }
-
-// Loaded is what the engine holds of one policy.
-type Loaded struct {
-	UID        types.UID
-	Generation int64
-	// Digest is of everything that decides: module, parameters, match, enforcement.
-	Digest string
-	// Err is why the policy can't be evaluated; nil when it serves.
-	Err error
-}
-
-// Engine holds compiled policies and decides. It is safe for concurrent use; Set and Delete don't wait for decisions.
-type Engine struct{}
-
-// NewEngine returns an engine without policies.
-func NewEngine() *Engine { panic("to be written") }
-
-// Validate compiles a policy as Set would and forgets it. The error is a *CompileError.
-func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error { panic("to be written") }
-
-// Set compiles a policy and puts it in force. If it doesn't compile, it is held as broken: under Enforce every ticket
-// that it matches is refused, under Warn a warning is given. The error is a *CompileError.
-func (e *Engine) Set(ctx context.Context, p *flightsv1.FlightPolicy) error { panic("to be written") }
-
-// Delete takes a policy out of force.
-func (e *Engine) Delete(name string) { panic("to be written") }
-
-// Loaded tells what the engine holds, by name.
-func (e *Engine) Loaded() map[string]Loaded { panic("to be written") }
-
-// Decide asks every policy that matches the request. An error means that no decision could be made (bad request,
-// context over); the caller must refuse.
-func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) { panic("to be written") }

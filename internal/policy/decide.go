@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+)
+
+// The results that a PolicyResult can have.
+const (
+	ResultAllow = "allow"
+	ResultDeny  = "deny"
+	ResultWarn  = "warn"
+	ResultError = "error"
+)
+
+// Decide asks every policy that matches the request. An error means that no decision could be made (*RequestError, or
+// the context's); the caller must refuse.
+func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
+	if err := checkRequest(r); err != nil {
+		return Decision{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Decision{}, fmt.Errorf("decide on a ticket: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.limits.request)
+	defer cancel()
+	var over atomic.Bool
+	defer context.AfterFunc(ctx, func() { over.Store(true) })()
+
+	var d Decision
+	var shared []field
+	for _, h := range *e.snapshot.Load() {
+		if !h.inForce().match.matches(&r) {
+			continue
+		}
+		if shared == nil {
+			var err error
+			if shared, err = buildInput(r); err != nil {
+				return Decision{}, err
+			}
+		}
+		start := time.Now()
+		a, err := h.ask(ctx, shared, &over, e.limits.policy)
+		d.add(h.inForce(), a, err, time.Since(start))
+	}
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return Decision{}, fmt.Errorf("decide on a ticket: %w", err)
+	}
+	d.sort()
+	return d, nil
+}
+
+// inForce is the revision whose match and enforcement count.
+func (h *held) inForce() *revision {
+	if h.serving != nil {
+		return h.serving
+	}
+	return h.failed
+}
+
+func (h *held) ask(ctx context.Context, shared []field, over *atomic.Bool, limit time.Duration) (answer, error) {
+	if h.serving == nil {
+		return answer{}, fmt.Errorf("it doesn't compile: %w", h.err)
+	}
+	return h.serving.evaluate(ctx, shared, over, limit)
+}
+
+// add enters what one policy said.
+func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
+	enforced := rev.enforcement != flightsv1.EnforcementWarn
+	result := PolicyResult{Policy: rev.name, Result: ResultAllow, Duration: took, Err: err}
+	switch {
+	case err != nil:
+		result.Result = ResultError
+		message := fmt.Sprintf("policy %s could not be evaluated: %v; ask a cluster admin", rev.name, err)
+		if enforced {
+			d.Denials = append(d.Denials, Denial{Policy: rev.name, Code: CodePolicyError, Message: message})
+		} else {
+			d.Warnings = append(d.Warnings, Warning{rev.name, message})
+		}
+	case len(a.denials) > 0 && enforced:
+		result.Result = ResultDeny
+		d.Denials = append(d.Denials, a.denials...)
+	case len(a.denials) > 0:
+		result.Result = ResultWarn
+		for _, denial := range a.denials {
+			d.Warnings = append(d.Warnings, Warning{rev.name, fmt.Sprintf("policy %s would refuse: %s", rev.name, denial.Message)})
+		}
+	case len(a.warnings) > 0:
+		result.Result = ResultWarn
+	}
+	d.Warnings = append(d.Warnings, a.warnings...)
+	d.Evaluated = append(d.Evaluated, result)
+}
+
+func (d *Decision) sort() {
+	slices.SortFunc(d.Denials, func(a, b Denial) int {
+		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Code, b.Code),
+			cmp.Compare(a.Details, b.Details))
+	})
+	d.Denials = slices.Compact(d.Denials)
+	slices.SortFunc(d.Warnings, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message))
+	})
+	d.Warnings = slices.Compact(d.Warnings)
+}
