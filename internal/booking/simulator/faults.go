@@ -1,0 +1,229 @@
+package simulator
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Operation is a kind of call.
+type Operation string
+
+// The kinds of call. An empty Operation in a fault means all of them.
+const (
+	OpAccount Operation = "Account"
+	OpQuote   Operation = "Quote"
+	OpBook    Operation = "Book"
+	OpGet     Operation = "Get"
+	OpFind    Operation = "Find"
+	OpChange  Operation = "Change"
+	OpCancel  Operation = "Cancel"
+)
+
+// Effect is what a fault does to a call.
+type Effect string
+
+// The effects. "before" means that nothing was committed, "after" that the call did all that it asks for.
+const (
+	// EffectRefuse answers a problem: 422 sold_out unless the fault says otherwise. Nothing is committed.
+	EffectRefuse Effect = "refuse"
+	// EffectUnauthorized answers 401 token_refused.
+	EffectUnauthorized Effect = "unauthorized"
+	// EffectThrottle answers 429 with the fault's Retry-After.
+	EffectThrottle Effect = "throttle"
+	// EffectRedirect answers 307 to another host.
+	EffectRedirect Effect = "redirect"
+	// EffectErrorBefore answers a 5xx (500 unless the fault says otherwise) before the commit.
+	EffectErrorBefore Effect = "error-before"
+	// EffectErrorAfter commits and answers a 5xx.
+	EffectErrorAfter Effect = "error-after"
+	// EffectDropBefore closes the connection before the commit.
+	EffectDropBefore Effect = "drop-before"
+	// EffectDropAfter commits and closes the connection without an answer.
+	EffectDropAfter Effect = "drop-after"
+	// EffectTruncate commits and breaks the answer off in the middle.
+	EffectTruncate Effect = "truncate"
+	// EffectGarbage commits and answers with what only looks like JSON.
+	EffectGarbage Effect = "garbage"
+	// EffectHTML commits and answers with a web page.
+	EffectHTML Effect = "html"
+	// EffectNoID commits and answers without the booking's id.
+	EffectNoID Effect = "no-id"
+	// EffectHuge commits and answers with more than a client should read.
+	EffectHuge Effect = "huge"
+	// EffectEcho refuses, and repeats the caller's Authorization header and a new trace id in the problem's detail.
+	EffectEcho Effect = "echo"
+	// EffectDelayBefore waits before the commit, then goes on even if the caller is gone.
+	EffectDelayBefore Effect = "delay-before"
+	// EffectDelayAfter commits, then waits before it answers.
+	EffectDelayAfter Effect = "delay-after"
+)
+
+// phases say when an effect acts. One fault of each phase can act on a call.
+var phases = map[Effect]int{
+	EffectDelayBefore: 0,
+	EffectRefuse:      1, EffectUnauthorized: 1, EffectThrottle: 1, EffectRedirect: 1, EffectErrorBefore: 1,
+	EffectDropBefore: 1, EffectEcho: 1,
+	EffectDelayAfter: 2,
+	EffectErrorAfter: 3, EffectDropAfter: 3, EffectTruncate: 3, EffectGarbage: 3, EffectHTML: 3, EffectNoID: 3,
+	EffectHuge: 3,
+}
+
+// Fault is something that goes wrong with calls of one kind.
+type Fault struct {
+	// Operation whose calls it strikes; empty means all.
+	Operation Operation `json:"operation,omitempty"`
+	Effect    Effect    `json:"effect"`
+	// Times is how many calls it strikes; zero means until it is cleared.
+	Times int `json:"times,omitempty"`
+	// Skip is how many calls go well before the first that it strikes.
+	Skip int `json:"skip,omitempty"`
+	// Status, Code and Detail replace those of the answered problem.
+	Status int    `json:"status,omitempty"`
+	Code   string `json:"code,omitempty"`
+	Detail string `json:"detail,omitempty"`
+	// RetryAfter is sent as the header: seconds or an HTTP date.
+	RetryAfter string `json:"retryAfter,omitempty"`
+	// Delay of the two delaying effects; zero means until Release is closed or the simulator is.
+	Delay metav1.Duration `json:"delay,omitzero"`
+	// Release ends a delay when it is closed (in-process tests; instead of sleeping).
+	Release <-chan struct{} `json:"-"`
+}
+
+// armed is a fault with what is left of it.
+type armed struct {
+	Fault
+	left int
+}
+
+// Inject switches a fault on, after those that are on already. It fails on an unknown effect.
+func (s *Simulator) Inject(f Fault) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, &armed{Fault: f, left: f.Times})
+	return nil
+}
+
+func (f Fault) check() error {
+	operations := []Operation{"", OpAccount, OpQuote, OpBook, OpGet, OpFind, OpChange, OpCancel}
+	if _, ok := phases[f.Effect]; !ok {
+		return fmt.Errorf("effect %q is none of the known ones", f.Effect)
+	}
+	if !slices.Contains(operations, f.Operation) {
+		return fmt.Errorf("operation %q is none of %v", f.Operation, operations[1:])
+	}
+	if f.Times < 0 || f.Skip < 0 || f.Delay.Duration < 0 {
+		return fmt.Errorf("times, skip and delay of a fault are not negative")
+	}
+	if f.Status != 0 && (f.Status < 300 || f.Status > 599) {
+		return fmt.Errorf("status %d of a fault is not 300 to 599", f.Status)
+	}
+	return nil
+}
+
+// ClearFaults switches all faults off. Calls that one holds go on waiting for their release.
+func (s *Simulator) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
+// Faults returns the faults that are on, with Times as what is left of them.
+func (s *Simulator) Faults() []Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var on []Fault
+	for _, a := range s.faults {
+		f := a.Fault
+		f.Times = a.left
+		on = append(on, f)
+	}
+	return on
+}
+
+// plan is what strikes one call, by phase.
+type plan [4]*Fault
+
+// strike takes the faults for one call. The caller holds mu.
+func (s *Simulator) strike(op Operation) plan {
+	var p plan
+	for _, a := range s.faults {
+		phase := phases[a.Effect]
+		if a.Operation != "" && a.Operation != op || p[phase] != nil {
+			continue
+		}
+		if a.Skip > 0 {
+			a.Skip--
+			continue
+		}
+		f := a.Fault
+		p[phase] = &f
+		if a.Times > 0 {
+			a.left--
+		}
+	}
+	s.faults = slices.DeleteFunc(s.faults, func(a *armed) bool { return a.Times > 0 && a.left <= 0 })
+	return p
+}
+
+// hold waits as a delaying fault says, and never for the caller: a slow server commits for callers that are gone.
+func (s *Simulator) hold(f *Fault) {
+	if f == nil {
+		return
+	}
+	var over <-chan time.Time
+	if f.Delay.Duration > 0 {
+		timer := time.NewTimer(f.Delay.Duration)
+		defer timer.Stop()
+		over = timer.C
+	}
+	select {
+	case <-over:
+	case <-f.Release:
+	case <-s.done:
+	}
+}
+
+// instead answers a call that isn't made.
+func (f *Fault) instead(w http.ResponseWriter, r *http.Request, traceID string) {
+	var p *problem
+	switch f.Effect {
+	case EffectDropBefore:
+		panic(http.ErrAbortHandler)
+	case EffectRedirect:
+		w.Header().Set("Location", "https://elsewhere.invalid"+r.URL.Path)
+		p = newProblem(http.StatusTemporaryRedirect, "moved", "Ask elsewhere.")
+	case EffectUnauthorized:
+		p = newProblem(http.StatusUnauthorized, "token_refused", "The token is not valid.")
+	case EffectThrottle:
+		p = newProblem(http.StatusTooManyRequests, "rate_limited", "Too many calls.")
+	case EffectErrorBefore:
+		p = newProblem(http.StatusInternalServerError, "internal", "Something broke.")
+	case EffectEcho:
+		p = refusal("sold_out", "No seats for %s (trace %s).", r.Header.Get("Authorization"), traceID)
+	default:
+		p = refusal("sold_out", "No seats are left on this flight.")
+	}
+	writeProblem(w, f.amend(p))
+}
+
+// amend puts the fault's own words into a problem.
+func (f *Fault) amend(p *problem) *problem {
+	if f.Status != 0 {
+		p.body.Status, p.body.Title = int32(f.Status), http.StatusText(f.Status)
+	}
+	if f.Code != "" {
+		p.body.Code = f.Code
+	}
+	if f.Detail != "" {
+		p.body.Detail = f.Detail
+	}
+	p.retryAfter = f.RetryAfter
+	return p
+}
