@@ -1,0 +1,3 @@
+module github.com/flight-operator/flight-operator/hack/places
+
+go 1.26.0
