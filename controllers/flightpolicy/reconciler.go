@@ -1,0 +1,144 @@
+// Package flightpolicy tells in a FlightPolicy's status whether every live replica of the webhook serves it.
+//
+// It knows the replicas' reports and the status. It compiles nothing: what doesn't compile is told by the replicas.
+package flightpolicy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/replica"
+)
+
+// +kubebuilder:rbac:groups=flights.com,resources=flightpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=flights.com,resources=flightpolicies/status,verbs=update
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch,namespace=flight-operator-system
+
+// Reconciler keeps the status of all FlightPolicies. One pass does all of them, because a replica's report tells of
+// all: a thousand policies cost one read of the reports and no write while nothing changes.
+type Reconciler struct {
+	client    client.Client
+	namespace string
+	clock     clock.PassiveClock
+}
+
+// New returns a reconciler. The client's cache must hold the Leases with the label replica.Label in namespace, which
+// is the operator's own.
+func New(c client.Client, namespace string, now clock.PassiveClock) *Reconciler {
+	return &Reconciler{client: c, namespace: namespace, clock: now}
+}
+
+// SetupWithManager registers the reconciler; it runs on the leader alone.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{everything()}
+	})
+	err := ctrl.NewControllerManagedBy(mgr).
+		Named("flightpolicy").
+		Watches(&flightsv1.FlightPolicy{}, once, builder.WithPredicates(specChanged())).
+		Watches(&coordinationv1.Lease{}, once, builder.WithPredicates(r.reportChanged())).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("register the flightpolicy controller: %w", err)
+	}
+	return nil
+}
+
+// everything is the one request of this reconciler.
+func everything() reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKey{Name: "all-policies"}}
+}
+
+// specChanged drops the events of our own status writes. A policy created again within one event has another UID and
+// perhaps the same generation.
+func specChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || e.ObjectOld.GetUID() != e.ObjectNew.GetUID()
+	}}
+}
+
+// reportChanged drops the renewals of a Lease, which come every few seconds, and all Leases that are no replica's.
+func (r *Reconciler) reportChanged() predicate.Predicate {
+	ours := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetNamespace() == r.namespace && o.GetLabels()[replica.Label] == replica.LabelValue
+	})
+	changed := predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		then, isLease := e.ObjectOld.(*coordinationv1.Lease)
+		now, isLeaseToo := e.ObjectNew.(*coordinationv1.Lease)
+		if !isLease || !isLeaseToo {
+			return true
+		}
+		lapsed := len(replica.Live([]coordinationv1.Lease{*then}, r.clock.Now())) == 0
+		return lapsed || then.Annotations[replica.PoliciesAnnotation] != now.Annotations[replica.PoliciesAnnotation]
+	}}
+	return predicate.And(ours, changed)
+}
+
+// Reconcile assesses every policy and writes the statuses that change. It looks again when the next Lease would
+// expire.
+func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	var policies flightsv1.FlightPolicyList
+	if err := r.client.List(ctx, &policies); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list policies: %w", err)
+	}
+	var leases coordinationv1.LeaseList
+	if err := r.client.List(ctx, &leases, client.InNamespace(r.namespace), client.MatchingLabels{replica.Label: replica.LabelValue}); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list the replicas' leases: %w", err)
+	}
+	now := r.clock.Now()
+	live := replica.Live(leases.Items, now)
+	var failures []error
+	for i := range policies.Items {
+		if err := r.tell(ctx, &policies.Items[i], live); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	if len(failures) > 0 {
+		return reconcile.Result{}, errors.Join(failures...)
+	}
+	return reconcile.Result{RequeueAfter: nextExpiry(live, now)}, nil
+}
+
+// tell writes the status of one policy if it changes. A policy that is gone needs none.
+func (r *Reconciler) tell(ctx context.Context, p *flightsv1.FlightPolicy, live []replica.Replica) error {
+	v := assess(p, live)
+	status := statusOf(p, v, r.clock.Now())
+	if equality.Semantic.DeepEqual(p.Status, status) {
+		return nil
+	}
+	changed := p.DeepCopy()
+	changed.Status = status
+	if err := r.client.Status().Update(ctx, changed); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write the status of policy %s: %w", p.Name, err)
+	}
+	log.FromContext(ctx).Info("policy status changed", "policy", p.Name, "generation", p.Generation, "reason", v.reason,
+		"replicas", v.replicas, "serving", v.serving)
+	return nil
+}
+
+// nextExpiry is how long until the first of the live replicas would count as gone; zero when there is none.
+func nextExpiry(live []replica.Replica, now time.Time) time.Duration {
+	var next time.Duration
+	for _, one := range live {
+		if left := one.Expires.Sub(now); next == 0 || left < next {
+			next = left
+		}
+	}
+	return next
+}

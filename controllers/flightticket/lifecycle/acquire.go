@@ -1,0 +1,217 @@
+package lifecycle
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/money"
+)
+
+// acquire leads a ticket without a booking to its book operation.
+func acquire(o Observation) Step {
+	if step, held := blocked(o); held {
+		return step
+	}
+	if step, held := reach(o, nil, report{state: o.resting()}); held {
+		return step
+	}
+	if !o.Provider.Lookup {
+		return offer(o, flightsv1.OperationBook)
+	}
+	owner := o.Heard.Owner
+	switch {
+	case owner == nil:
+		return Step{Action: LookupOwner, Reference: o.Ticket.Names.Owner()}
+	case owner.Err != nil:
+		return o.failed(owner.Err, o.trouble(owner.Err))
+	}
+	if step, held := owned(o, owner.Bookings); held {
+		return step
+	}
+	return offer(o, flightsv1.OperationBook)
+}
+
+// blocked returns the step of a ticket that must not start an operation for reasons of its own.
+func blocked(o Observation) (Step, bool) {
+	r := report{state: o.resting()}
+	switch {
+	case o.Ticket.Wanted == nil:
+		r.reason, r.message, r.mood = flightsv1.ReasonPlaceRefused, o.Ticket.Problem, stalled
+		step := o.warn(0, r)
+		step.Action = Nothing
+		return step, true
+	case o.refusalStands():
+		// The conditions still say why; nothing may be written over them.
+		return Step{Action: Nothing, Status: o.Ticket.Status}, true
+	case o.Ticket.Suspend:
+		r.reason, r.message = flightsv1.ReasonSuspended, "spec.suspend is true: nothing is booked or changed"
+		return Step{Action: Nothing, Status: o.tell(o.prior(), r)}, true
+	default:
+		return Step{}, false
+	}
+}
+
+// owned judges the bookings under the ticket's name. A live one is never bought again: it is recorded if this
+// incarnation of the ticket made it (the status was lost), and left to a person if not.
+func owned(o Observation, found []booking.Booking) (Step, bool) {
+	for _, b := range found {
+		if b.Names.Owner != o.Ticket.Names.Owner() || !live(b) {
+			continue
+		}
+		if _, mine := o.Ticket.Names.Attempt(b.Names.ClientReference); !mine {
+			return adopt(o, b), true
+		}
+		if b.Status == booking.StatusPending {
+			return o.wait(slowestPoll, report{
+				state: flightsv1.StateBooking, reason: flightsv1.ReasonOperationPending, mood: reconciling,
+				message: fmt.Sprintf("BookingProvider %s has accepted booking %s and not finished", o.Provider.Name, b.ID),
+			}), true
+		}
+		return record(o, b, b.Order), true
+	}
+	return Step{}, false
+}
+
+func live(b booking.Booking) bool {
+	return b.Status == booking.StatusConfirmed || b.Status == booking.StatusPending
+}
+
+func adopt(o Observation, b booking.Booking) Step {
+	return o.warn(o.Recheck, report{
+		state: o.resting(), reason: flightsv1.ReasonAdoptionRequired, mood: stalled,
+		message: fmt.Sprintf("BookingProvider %s has booking %s for %s/%s already, which another FlightTicket of this "+
+			"name made; it is not bought again: cancel that booking with the provider, or use another name for this ticket",
+			o.Provider.Name, label(b), o.Ticket.Names.Namespace, o.Ticket.Names.Name),
+	})
+}
+
+func label(b booking.Booking) string {
+	if b.Reference == "" {
+		return b.ID
+	}
+	return b.Reference + " (" + b.ID + ")"
+}
+
+// offer leads from the wanted order to a written operation: quote, ceiling, policies, operation.
+func offer(o Observation, kind flightsv1.OperationKind) Step {
+	r := report{state: o.resting(), mood: reconciling}
+	quoted := o.Heard.Offer
+	switch {
+	case !o.PoliciesLoaded:
+		r.reason, r.message = flightsv1.ReasonPolicyError, "waits until the policies are loaded"
+		return o.wait(firstPoll, r)
+	case quoted == nil:
+		return Step{Action: Quote}
+	case quoted.Err != nil && quoted.Err.Class == booking.ClassRefused:
+		return refuse(o, kind, explain(quoted.Err))
+	case quoted.Err != nil:
+		return o.failed(quoted.Err, o.trouble(quoted.Err))
+	}
+	if why := tooDear(quoted.Offer.Price, o.Ticket.Ceiling); why != "" {
+		r.reason, r.message, r.mood = flightsv1.ReasonPriceExceeded, why, stalled
+		return o.warn(o.Recheck, r)
+	}
+	return gate(o, kind, r)
+}
+
+func gate(o Observation, kind flightsv1.OperationKind, r report) Step {
+	reasons := strings.Join(o.Heard.Verdict.Messages, "; ")
+	switch o.Heard.Verdict.Kind {
+	case VerdictAllowed:
+		return start(o, kind)
+	case VerdictRefused:
+		r.reason, r.message, r.mood = flightsv1.ReasonPolicyRefused, reasons, stalled
+		return o.warn(o.Recheck, r)
+	case VerdictError:
+		r.reason, r.message = flightsv1.ReasonPolicyError, reasons
+		return o.warn(0, r)
+	default:
+		ask := flightsv1.OperationCreate
+		if kind == flightsv1.OperationChange {
+			ask = flightsv1.OperationUpdate
+		}
+		return Step{Action: Gate, Operation: ask}
+	}
+}
+
+// tooDear says why an offer is above a ceiling; empty if it is not.
+func tooDear(price, ceiling money.Amount) string {
+	switch {
+	case ceiling == (money.Amount{}):
+		return ""
+	case price.Currency != ceiling.Currency:
+		return fmt.Sprintf("the offer is in %s but spec.maxPrice is in %s: state maxPrice in %s",
+			price.Currency, ceiling.Currency, price.Currency)
+	case price.Minor > ceiling.Minor:
+		return fmt.Sprintf("the cheapest offer costs %s, spec.maxPrice is %s: raise maxPrice, or wait for a cheaper offer",
+			price, ceiling)
+	default:
+		return ""
+	}
+}
+
+// start writes an operation down. From here on its outcome must be found out, whatever happens to this process.
+func start(o Observation, kind flightsv1.OperationKind) Step {
+	s := o.prior()
+	s.Refusal = nil
+	op := &flightsv1.OperationStatus{
+		ID: o.NewID, Kind: kind, Generation: o.Ticket.Generation, Provider: o.Provider.Identity,
+		Owner: o.Ticket.Names.Owner(), StartedAt: metav1.NewMicroTime(o.Now.UTC().Truncate(1000)),
+		SendBy: metav1.NewMicroTime(sendBy(o.Now, o.Provider).UTC().Truncate(1000)),
+	}
+	s.Operation = op
+	r := report{mood: reconciling}
+	switch kind {
+	case flightsv1.OperationBook:
+		s.Attempts = o.lastAttempt() + 1
+		op.Attempt, op.ClientReference = s.Attempts, o.Ticket.Names.ClientReference(s.Attempts)
+		r.state, r.reason = flightsv1.StateBooking, flightsv1.ReasonBooking
+		r.message = "books with " + o.Provider.Name
+	case flightsv1.OperationChange:
+		o.about(op)
+		r.state, r.reason = flightsv1.StateChanging, flightsv1.ReasonChanging
+		r.message = "changes booking " + op.BookingID + " with " + o.Provider.Name
+	case flightsv1.OperationCancel:
+		o.about(op)
+		r.state, r.reason = flightsv1.StateCancelling, flightsv1.ReasonCancelling
+		r.message = "cancels booking " + op.BookingID + " with " + o.Provider.Name
+	}
+	if kind != flightsv1.OperationCancel {
+		op.Order = o.Ticket.Wanted.DeepCopy()
+		op.OfferID, op.Price = o.Heard.Offer.Offer.ID, priceOf(o.Heard.Offer.Offer.Price)
+	}
+	return Step{Action: StartOperation, Status: o.tell(s, r)}
+}
+
+// about points an operation at the booking just read.
+func (o Observation) about(op *flightsv1.OperationStatus) {
+	b := o.Heard.Read.Booking
+	op.Attempt, _ = o.Ticket.Names.Attempt(b.Names.ClientReference)
+	op.ClientReference, op.BookingID, op.BookingVersion = b.Names.ClientReference, b.ID, b.Version
+}
+
+// lastAttempt is the highest attempt that the status or the provider knows. The provider may know more than a status
+// that was restored from a backup, and a reference that is used twice would let an old booking pass for a new one.
+func (o Observation) lastAttempt() int64 {
+	last := o.Ticket.Status.Attempts
+	if o.Heard.Owner == nil {
+		return last
+	}
+	for _, b := range o.Heard.Owner.Bookings {
+		if attempt, mine := o.Ticket.Names.Attempt(b.Names.ClientReference); mine && attempt > last {
+			last = attempt
+		}
+	}
+	return last
+}
+
+func priceOf(a money.Amount) *flightsv1.Money {
+	if a == (money.Amount{}) {
+		return nil
+	}
+	return &flightsv1.Money{Amount: a.Decimal(), Currency: a.Currency}
+}

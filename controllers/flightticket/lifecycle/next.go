@@ -1,0 +1,155 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/booking"
+)
+
+// Next decides what is done next. It is total: every observation has a step, and a step that writes nothing, calls
+// nobody and asks for nothing is Nothing.
+func Next(o Observation) Step {
+	t := o.Ticket
+	switch {
+	case t.Deleting && !t.Finalizer:
+		return Step{Action: Nothing, Status: t.Status}
+	case !t.Finalizer:
+		return Step{Action: AddFinalizer}
+	case t.Status.Operation != nil:
+		return resolve(o)
+	case t.Deleting:
+		return leave(o)
+	case t.Status.Booking != nil:
+		return keep(o)
+	default:
+		return acquire(o)
+	}
+}
+
+// wait ends the pass with a report; after zero waits longer each time.
+func (o Observation) wait(after time.Duration, r report) Step {
+	return Step{Action: Wait, After: after, Status: o.tell(o.prior(), r)}
+}
+
+// warn is wait with an event when the ticket's reason is a new one.
+func (o Observation) warn(after time.Duration, r report) Step {
+	step := o.wait(after, r)
+	if o.news(r.reason) {
+		step.Event = &Event{Warning: true, Reason: r.reason, Message: r.message}
+	}
+	return step
+}
+
+// reach returns the step of a ticket that can't speak with its provider now, and false if it can. Pinned is the
+// provider and account that an operation or a booking belongs to; nil if there is none yet.
+func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, bool) {
+	p := o.Provider
+	r.mood, r.ready = reconciling, false
+	switch {
+	case !p.Found:
+		r.reason, r.message = flightsv1.ReasonProviderNotFound, missing(p.Name)
+		return o.wait(o.Recheck, r), true
+	case !p.Ready:
+		r.reason = flightsv1.ReasonProviderNotReady
+		r.message = fmt.Sprintf("waits for BookingProvider %s: %s", p.Name, p.Trouble)
+		return o.wait(o.Recheck, r), true
+	case pinned != nil && !p.heldBy(*pinned):
+		r.reason, r.message = flightsv1.ReasonAccountChanged, moved(p, *pinned)
+		return o.warn(o.Recheck, r), true
+	case p.Wait > 0:
+		return turn(o, r), true
+	default:
+		return Step{}, false
+	}
+}
+
+// turn waits for the limiter or the breaker. It leaves a status alone that speaks of this generation already: a queue
+// that moves on would else write to every ticket in it.
+func turn(o Observation, r report) Step {
+	if o.Ticket.Status.ObservedGeneration == o.Ticket.Generation {
+		return Step{Action: Wait, After: o.Provider.Wait, Status: o.Ticket.Status}
+	}
+	r.reason = flightsv1.ReasonProviderNotReady
+	r.message = fmt.Sprintf("waits for its turn with BookingProvider %s", o.Provider.Name)
+	return o.wait(o.Provider.Wait, r)
+}
+
+func missing(name string) string {
+	if name == "" {
+		return "no BookingProvider is the default one: name one in spec.providerRef, or ask an admin to set spec.default " +
+			"on one"
+	}
+	return fmt.Sprintf("BookingProvider %s does not exist: create it, or correct spec.providerRef", name)
+}
+
+func moved(p Provider, pinned flightsv1.ProviderIdentity) string {
+	if p.Identity.UID != pinned.UID {
+		return fmt.Sprintf("BookingProvider %s was re-created since; what it says about account %s proves nothing: "+
+			"cancel the booking there yourself, or restore the provider", p.Name, pinned.Account)
+	}
+	return fmt.Sprintf("the credential of BookingProvider %s belongs to account %s, but the booking or operation to "+
+		"account %s: put back a credential of that account", p.Name, p.Identity.Account, pinned.Account)
+}
+
+// failed waits after a call that gave no answer to rest a decision on.
+func (o Observation) failed(err *booking.CallError, r report) Step {
+	switch err.Class {
+	case booking.ClassCredential:
+		return o.wait(o.Recheck, r)
+	case booking.ClassThrottled:
+		return o.wait(pause(err, throttled), r)
+	case booking.ClassUnavailable, booking.ClassUnknown:
+		return o.wait(err.RetryAfter, r)
+	default: // Refused, Conflict, NotFound: a look-up that the provider doesn't understand will not get better soon
+		return o.wait(o.Recheck, r)
+	}
+}
+
+// trouble words a failed read for a ticket without an open operation.
+func (o Observation) trouble(err *booking.CallError) report {
+	return report{
+		state: o.resting(), reason: flightsv1.ReasonProviderNotReady, mood: reconciling,
+		message: fmt.Sprintf("BookingProvider %s could not be asked: %s", o.Provider.Name, explain(err)),
+	}
+}
+
+func pause(err *booking.CallError, otherwise time.Duration) time.Duration {
+	if err.RetryAfter > 0 {
+		return err.RetryAfter
+	}
+	return otherwise
+}
+
+// explain words a call error without what changes from call to call.
+func explain(err *booking.CallError) string {
+	if err == nil {
+		return "no reason given"
+	}
+	if err.Detail == "" {
+		return err.Code
+	}
+	return fmt.Sprintf("%s (%s)", err.Detail, err.Code)
+}
+
+// same says whether two orders ask for the same journey. Nil and empty lists are the same.
+func same(a, b flightsv1.Order) bool { return equality.Semantic.DeepEqual(a, b) }
+
+// bookedAs is how a booking that the provider showed goes into the status.
+func (o Observation) bookedAs(b booking.Booking, order flightsv1.Order) *flightsv1.BookingStatus {
+	now := microless(o.Now)
+	s := &flightsv1.BookingStatus{
+		ID: b.ID, Reference: b.Reference, ClientReference: b.Names.ClientReference, Version: b.Version,
+		Provider: o.Provider.Identity, Order: order, Price: priceOf(b.Price), BookedAt: &now,
+	}
+	if len(b.Segments) > 0 {
+		s.Carrier = b.Segments[0].MarketingCarrier
+	}
+	if was := o.Ticket.Status.Booking; was != nil && was.ID == b.ID {
+		s.BookedAt = was.BookedAt
+	}
+	return s
+}

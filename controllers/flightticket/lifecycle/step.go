@@ -1,0 +1,88 @@
+package lifecycle
+
+import (
+	"time"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+)
+
+// Action is one thing to do. The set is closed: who carries actions out must handle each.
+type Action string
+
+const (
+	// AddFinalizer puts the booking finalizer on.
+	AddFinalizer Action = "AddFinalizer"
+	// LookupOwner lists the bookings under the owner name in Step.Reference.
+	LookupOwner Action = "LookupOwner"
+	// Quote asks for an offer for the wanted order.
+	Quote Action = "Quote"
+	// Gate asks the policies, with the offer just heard.
+	Gate Action = "Gate"
+	// StartOperation writes Step.Status, which holds a new operation. A conflict ends the pass.
+	StartOperation Action = "StartOperation"
+	// Send sends the open operation, once.
+	Send Action = "Send"
+	// Find lists the bookings under the client reference in Step.Reference.
+	Find Action = "Find"
+	// ReadBooking reads the booking whose id is in Step.Reference.
+	ReadBooking Action = "ReadBooking"
+	// Record writes Step.Status, which holds what exists now at the provider.
+	Record Action = "Record"
+	// CloseOperation writes Step.Status: the open operation is over and nothing came of it.
+	CloseOperation Action = "CloseOperation"
+	// RemoveFinalizer takes the booking finalizer off.
+	RemoveFinalizer Action = "RemoveFinalizer"
+	// Wait writes Step.Status if it differs, and ends the pass until Step.After has gone by or something happens.
+	Wait Action = "Wait"
+	// Nothing writes Step.Status if it differs, and ends the pass until something happens.
+	Nothing Action = "Nothing"
+)
+
+// Actions lists the closed set, in the order of a ticket's life.
+func Actions() []Action {
+	return []Action{
+		AddFinalizer, LookupOwner, Quote, Gate, StartOperation, Send, Find, ReadBooking, Record, CloseOperation,
+		RemoveFinalizer, Wait, Nothing,
+	}
+}
+
+// Step is what Next decides.
+type Step struct {
+	Action Action
+	// Reference is what LookupOwner, Find and ReadBooking ask for.
+	Reference string
+	// Operation is what Gate asks the policies about: CREATE before a booking, UPDATE before a change.
+	Operation flightsv1.Operation
+	// After is how long Wait waits. Zero means longer each time, from a second to minutes, as long as it stays so.
+	After time.Duration
+	// Status is to be written with StartOperation, Record, CloseOperation, Wait and Nothing.
+	Status flightsv1.FlightTicketStatus
+	// Event tells what has happened, once Status is written; nil: nothing to tell.
+	Event *Event
+	// Closed is how the operation that this step ends went, for the count of operations; nil: it ends none.
+	Closed *Closed
+}
+
+// Event is something that has happened to a ticket.
+type Event struct {
+	// Warning says that a person should look.
+	Warning bool
+	// Reason is a condition reason.
+	Reason string
+	// Message is for a person.
+	Message string
+}
+
+// Closed is how an operation ended.
+type Closed struct {
+	Kind flightsv1.OperationKind
+	// Result is one of done, refused, not_made.
+	Result string
+}
+
+// The results of an operation.
+const (
+	ResultDone    = "done"
+	ResultRefused = "refused"
+	ResultNotMade = "not_made"
+)

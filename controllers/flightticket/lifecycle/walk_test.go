@@ -1,0 +1,97 @@
+package lifecycle_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"pgregory.net/rapid"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+)
+
+// TestNothingIsBoughtTwiceLostOrLeftBehind walks at random: the process dies at any point, answers get lost, orders are
+// carried out late, reads lag, the cache is stale, the ticket is edited and deleted. At no moment are there two live
+// bookings; when the faults stop, the ticket comes to rest with exactly what it asks for.
+func TestNothingIsBoughtTwiceLostOrLeftBehind(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) })
+		w.api.keys = rapid.Bool().Draw(t, "provider takes keys")
+		w.lookup = rapid.IntRange(0, 3).Draw(t, "provider can be searched") > 0
+		w.api.faults, w.crashes = true, true
+		w.check = func() { atMostOne(t, w) }
+		for range rapid.IntRange(1, 25).Draw(t, "passes with faults") {
+			meddle(t, w)
+			w.clock = w.clock.Add(w.pass())
+			if w.ticket.gone() {
+				break
+			}
+		}
+		w.api.faults, w.crashes = false, false
+		calm(w)
+		finished(t, w)
+	})
+}
+
+// meddle is what users do meanwhile.
+func meddle(t *rapid.T, w *world) {
+	switch rapid.IntRange(0, 11).Draw(t, "what the user does") {
+	case 0:
+		w.ticket.wanted.Seats = int32(rapid.IntRange(1, 5).Draw(t, "seats"))
+		w.ticket.generation++
+		w.ticket.version++
+	case 1:
+		if !w.ticket.deleting {
+			w.ticket.deleting = true
+			w.ticket.generation++
+			w.ticket.version++
+		}
+	case 2:
+		w.ticket.requested += "x"
+		w.ticket.version++
+	}
+}
+
+func atMostOne(t *rapid.T, w *world) {
+	w.api.settle()
+	if live := w.api.live(w.names.Owner()); len(live) > 1 {
+		t.Fatalf("bought twice: %v\n%s", live, strings.Join(w.log, "\n"))
+	}
+}
+
+// calm runs without faults, with a person who asks again whenever the ticket waits for one.
+func calm(w *world) {
+	for range 6 {
+		w.run(60)
+		w.ticket.requested += "again"
+		w.ticket.version++
+		w.clock = w.clock.Add(time.Minute)
+		w.api.settle()
+	}
+}
+
+func finished(t *rapid.T, w *world) {
+	live := w.api.live(w.names.Owner())
+	story := strings.Join(w.log, "\n")
+	ready := meta.FindStatusCondition(w.ticket.status.Conditions, flightsv1.ConditionReady)
+	if !w.lookup && ready != nil && ready.Reason == flightsv1.ReasonOutcomeUnknown {
+		// Only a person can find out: the operation must still be remembered.
+		if w.ticket.status.Operation == nil || w.ticket.gone() {
+			t.Fatalf("an unknown operation was forgotten\n%s", story)
+		}
+		return
+	}
+	switch {
+	case w.ticket.gone() && len(live) != 0:
+		t.Fatalf("the ticket is gone and left %v behind\n%s", live, story)
+	case w.ticket.gone():
+	case w.ticket.deleting:
+		t.Fatalf("the ticket does not go: %+v\n%s", ready, story)
+	case ready == nil || ready.Status != "True" || len(live) != 1:
+		t.Fatalf("the ticket is not booked: %+v, live %v\n%s", ready, live, story)
+	case !equality.Semantic.DeepEqual(live[0].Order, w.ticket.wanted):
+		t.Fatalf("booked %+v, wanted %+v\n%s", live[0].Order, w.ticket.wanted, story)
+	}
+}

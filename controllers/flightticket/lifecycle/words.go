@@ -1,0 +1,87 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/booking"
+)
+
+// open words an operation that stays open.
+func (o Observation) open(op flightsv1.OperationStatus) report {
+	r := report{state: doing(op.Kind), mood: reconciling}
+	settled := o.Now.After(settledAt(op, o.Provider))
+	what := fmt.Sprintf("the %s operation sent to BookingProvider %s", verb(op.Kind), op.Provider.Name)
+	switch {
+	case op.Outcome == string(booking.Pending):
+		r.reason = flightsv1.ReasonOperationPending
+		r.message = "the provider has accepted and not finished " + what
+		if settled {
+			r.mood = stalled
+			r.message += ", and is past its maxProcessing: ask the provider"
+		}
+	case op.Outcome == "" && o.Fresh:
+		r.reason, r.message = doingReason(op.Kind), what+" was not accepted yet; it is sent again"
+	default:
+		r.reason = flightsv1.ReasonOutcomeUnknown
+		r.message = "no usable answer came to " + what + "; it is not repeated blindly but looked up"
+		if !o.resolvable(op) {
+			r.mood = stalled
+			r.message = "no usable answer came to " + what + ", which offers no way to look it up: ask the provider about " +
+				op.ClientReference
+		}
+	}
+	return r
+}
+
+// resolvable says whether anything but a person can still find out about an unknown operation.
+func (o Observation) resolvable(op flightsv1.OperationStatus) bool {
+	switch op.Kind {
+	case flightsv1.OperationBook:
+		return o.Provider.Lookup || op.BookingID != "" || o.mayReplay(op)
+	case flightsv1.OperationChange:
+		return op.BookingVersion != "" || !o.Now.After(settledAt(op, o.Provider))
+	default:
+		return true
+	}
+}
+
+func doing(kind flightsv1.OperationKind) flightsv1.TicketState {
+	switch kind {
+	case flightsv1.OperationBook:
+		return flightsv1.StateBooking
+	case flightsv1.OperationChange:
+		return flightsv1.StateChanging
+	default:
+		return flightsv1.StateCancelling
+	}
+}
+
+func doingReason(kind flightsv1.OperationKind) string {
+	switch kind {
+	case flightsv1.OperationBook:
+		return flightsv1.ReasonBooking
+	case flightsv1.OperationChange:
+		return flightsv1.ReasonChanging
+	default:
+		return flightsv1.ReasonCancelling
+	}
+}
+
+func verb(kind flightsv1.OperationKind) string {
+	switch kind {
+	case flightsv1.OperationBook:
+		return "book"
+	case flightsv1.OperationChange:
+		return "change"
+	default:
+		return "cancel"
+	}
+}
+
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}

@@ -1,0 +1,276 @@
+package lifecycle_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
+	"github.com/flight-operator/flight-operator/internal/booking"
+)
+
+// stored is a ticket as the API server holds it.
+type stored struct {
+	version             int
+	generation          int64
+	wanted              flightsv1.Order
+	deleting, finalizer bool
+	suspend             bool
+	requested           string
+	status              flightsv1.FlightTicketStatus
+}
+
+func (s stored) gone() bool { return s.deleting && !s.finalizer }
+
+// world is an API server with one ticket, a provider, a clock and a process that carries steps out and may die.
+type world struct {
+	clock    time.Time
+	names    lifecycle.Names
+	ticket   stored
+	cached   stored // what the process sees at the start of a pass
+	api      *modelProvider
+	lookup   bool
+	choose   chooser
+	crashes  bool
+	fresh    string // the process's memory; a crash clears it
+	ids      int
+	verdict  lifecycle.Verdict
+	down     string
+	identity flightsv1.ProviderIdentity
+	log      []string
+	check    func()
+	limit    int
+}
+
+var errCrash = errors.New("the process died")
+
+func newWorld(choose chooser) *world {
+	w := &world{
+		clock: time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC), choose: choose, lookup: true, limit: 25,
+		names:    lifecycle.Names{Installation: "prod", Namespace: "team-a", Name: "my-flight-ticket", UID: "uid-1"},
+		identity: flightsv1.ProviderIdentity{Name: "simulator", UID: "provider-1", Account: "acct-7"},
+		verdict:  lifecycle.Verdict{Kind: lifecycle.VerdictAllowed},
+		check:    func() {},
+	}
+	w.api = &modelProvider{
+		now: func() time.Time { return w.clock }, choose: choose, answers: map[string]answer{},
+		timeout: 30 * time.Second, readLag: 20 * time.Second, process: 2 * time.Minute,
+	}
+	w.ticket = stored{
+		generation: 1, wanted: flightsv1.Order{Origin: "BOM", Destination: "LON", Seats: 2},
+		status: flightsv1.FlightTicketStatus{ObservedGeneration: -1},
+	}
+	w.cached = w.ticket
+	return w
+}
+
+func (w *world) observe(t stored) lifecycle.Observation {
+	w.ids++
+	wanted := t.wanted
+	o := lifecycle.Observation{
+		Now: w.clock, NewID: fmt.Sprintf("op-%d", w.ids), Recheck: 10 * time.Minute, PoliciesLoaded: true,
+		Ticket: lifecycle.Ticket{
+			Names: w.names, Generation: t.generation, Deleting: t.deleting, Finalizer: t.finalizer, Suspend: t.suspend,
+			Wanted: &wanted, ReconcileRequestedAt: t.requested, Status: *t.status.DeepCopy(),
+		},
+		Provider: lifecycle.Provider{
+			Found: true, Name: w.identity.Name, Ready: w.down == "", Trouble: w.down, Identity: w.identity, Generation: 1,
+			CredentialsRotatedAt: &metav1.Time{Time: w.clock.Truncate(24 * time.Hour)}, Lookup: w.lookup,
+			Timeout: w.api.timeout, ReadLag: w.api.readLag, MaxProcessing: w.api.process,
+		},
+	}
+	if w.api.keys {
+		o.Provider.KeyTTL = time.Hour
+	}
+	o.Fresh = t.status.Operation != nil && t.status.Operation.ID == w.fresh
+	return o
+}
+
+// pass runs one pass, and says how long the ticket rests.
+func (w *world) pass() time.Duration {
+	seen := w.ticket
+	if w.crashes && w.choose("is the cache stale", 4) == 1 {
+		seen = w.cached
+	}
+	if seen.status.Operation != nil {
+		// The controller reads a ticket with an open operation live: an operation that is closed must not be sent again.
+		seen = w.ticket
+	}
+	w.cached = w.ticket
+	o, at := w.observe(seen), seen.version
+	for range w.limit {
+		step := lifecycle.Next(o)
+		rest, over, err := w.act(&o, &at, step)
+		w.check()
+		if err != nil {
+			w.note("  the process dies")
+			w.fresh = ""
+			return time.Second
+		}
+		if over {
+			return rest
+		}
+		o.Now = w.clock
+	}
+	return 5 * time.Second
+}
+
+// dies lets the process die at this point.
+func (w *world) dies() bool { return w.crashes && w.choose("does the process die here", 12) == 1 }
+
+func (w *world) note(format string, args ...any) {
+	w.log = append(w.log, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+}
+
+// act carries out one step as the controller does.
+func (w *world) act(o *lifecycle.Observation, at *int, step lifecycle.Step) (time.Duration, bool, error) {
+	if w.dies() {
+		return 0, true, errCrash
+	}
+	w.noteStep(step)
+	rest, over := w.carryOut(o, at, step)
+	if w.dies() {
+		return 0, true, errCrash
+	}
+	return rest, over, nil
+}
+
+func (w *world) carryOut(o *lifecycle.Observation, at *int, step lifecycle.Step) (time.Duration, bool) {
+	switch step.Action {
+	case lifecycle.LookupOwner, lifecycle.Find, lifecycle.ReadBooking, lifecycle.Quote, lifecycle.Gate:
+		w.ask(o, step)
+	case lifecycle.Send:
+		w.send(o)
+	case lifecycle.AddFinalizer, lifecycle.RemoveFinalizer:
+		ok := *at == w.ticket.version
+		if ok {
+			w.ticket.finalizer = step.Action == lifecycle.AddFinalizer
+			w.ticket.version++
+			*at = w.ticket.version
+			o.Ticket.Finalizer = w.ticket.finalizer
+		}
+		return time.Second, !ok || !w.ticket.finalizer
+	case lifecycle.StartOperation, lifecycle.Record, lifecycle.CloseOperation:
+		if !w.write(o, at, step) {
+			return time.Second, true
+		}
+		w.fresh = ""
+		if step.Action == lifecycle.StartOperation {
+			w.fresh = o.Ticket.Status.Operation.ID
+		}
+		o.Fresh = step.Action == lifecycle.StartOperation
+		o.Heard = lifecycle.Heard{}
+		return time.Second, step.Action == lifecycle.CloseOperation
+	case lifecycle.Wait:
+		w.write(o, at, step)
+		return max(step.After, time.Second), true
+	case lifecycle.Nothing:
+		w.write(o, at, step)
+		return time.Hour, true
+	}
+	return 0, false
+}
+
+func (w *world) ask(o *lifecycle.Observation, step lifecycle.Step) {
+	switch step.Action {
+	case lifecycle.LookupOwner:
+		all, err := w.api.list(func(n booking.Names) bool { return n.Owner == step.Reference })
+		o.Heard.Owner = &lifecycle.Listing{AskedAt: w.clock, Bookings: all, Err: err}
+	case lifecycle.Find:
+		all, err := w.api.list(func(n booking.Names) bool { return n.ClientReference == step.Reference })
+		o.Heard.Found = &lifecycle.Listing{AskedAt: w.clock, Bookings: all, Err: err}
+	case lifecycle.ReadBooking:
+		b, err := w.api.get(step.Reference)
+		o.Heard.Read = &lifecycle.Reading{AskedAt: w.clock, Booking: b, Err: err}
+	case lifecycle.Quote:
+		offer, err := w.api.quote()
+		o.Heard.Offer = &lifecycle.Quotation{Offer: offer, Err: err}
+	default:
+		o.Heard.Verdict = w.verdict
+	}
+}
+
+func (w *world) send(o *lifecycle.Observation) {
+	op := *o.Ticket.Status.Operation.DeepCopy()
+	fresh := w.fresh
+	w.fresh = ""
+	if w.crashes && w.choose("is the process frozen before it sends", 8) == 1 {
+		w.clock = w.clock.Add(50 * time.Second)
+	}
+	out := rejected(booking.ClassUnavailable, "too_late")
+	if w.clock.Before(op.SendBy.Time) {
+		out = w.api.send(op)
+	}
+	w.note("    the provider answers %s%s", out.Kind, because(out))
+	if out.Kind == booking.Rejected {
+		w.fresh = fresh
+	} else {
+		o.Fresh = false
+	}
+	o.Heard.Sent = &out
+}
+
+func because(out booking.Outcome) string {
+	if out.Failure == nil {
+		return ""
+	}
+	return " (" + out.Failure.Code + ")"
+}
+
+// write stores a status under its version. An outcome that was just heard is written again on a newer version, as long
+// as the operation is still the same.
+func (w *world) write(o *lifecycle.Observation, at *int, step lifecycle.Step) bool {
+	if *at != w.ticket.version {
+		sent := o.Ticket.Status.Operation
+		now := w.ticket.status.Operation
+		if o.Heard.Sent == nil || sent == nil || now == nil || sent.ID != now.ID {
+			return false
+		}
+		again := w.observe(w.ticket)
+		again.Heard, again.Fresh = o.Heard, o.Fresh
+		*o, *at = again, w.ticket.version
+		step = lifecycle.Next(*o)
+		if step.Action == lifecycle.ReadBooking {
+			return false
+		}
+	}
+	w.ticket.status = *step.Status.DeepCopy()
+	w.ticket.version++
+	*at, o.Ticket.Status = w.ticket.version, *step.Status.DeepCopy()
+	if step.Event != nil {
+		w.note("    event %s: %s", step.Event.Reason, step.Event.Message)
+	}
+	return true
+}
+
+func (w *world) noteStep(step lifecycle.Step) {
+	detail := step.Reference
+	switch step.Action {
+	case lifecycle.Wait:
+		detail = step.After.String()
+	case lifecycle.StartOperation:
+		op := step.Status.Operation
+		detail = fmt.Sprintf("%s %s as %s until %s", op.Kind, op.ID, op.ClientReference, op.SendBy.Format("15:04:05"))
+	case lifecycle.Gate:
+		detail = string(step.Operation)
+	}
+	w.note("  %s %-15s %s", w.clock.Format("15:04:05"), step.Action, detail)
+}
+
+// run lets time go by and passes happen until the ticket rests or so many passes were made.
+func (w *world) run(passes int) {
+	for range passes {
+		if w.ticket.gone() {
+			return
+		}
+		rest := w.pass()
+		if rest >= time.Hour {
+			return
+		}
+		w.clock = w.clock.Add(rest)
+	}
+}
