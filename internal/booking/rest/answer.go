@@ -48,7 +48,9 @@ func (a answer) mediaType() string {
 	return mediaType
 }
 
-func (a answer) replayed() bool { return strings.EqualFold(a.header.Get("Idempotent-Replayed"), "true") }
+func (a answer) replayed() bool {
+	return strings.EqualFold(a.header.Get("Idempotent-Replayed"), "true")
+}
 
 // decode reads one JSON value of the wanted type and refuses anything else. An answer that repeats the token anywhere
 // is refused whole: its fields go into statuses.
