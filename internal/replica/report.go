@@ -1,0 +1,159 @@
+// Package replica is how the replicas of the webhook tell which policies they serve: each keeps a Lease of its own with
+// a report in an annotation, and whoever wants to know reads the live ones. One writer a Lease, so no two contend, and
+// it works where there are no pods.
+//
+// It knows Leases and what an engine says of itself. It doesn't know what a policy means, nor who reads the reports.
+package replica
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flight-operator/flight-operator/internal/policy"
+)
+
+// What a replica's Lease looks like.
+const (
+	// LeasePrefix and the replica's name make the Lease's name.
+	LeasePrefix = "flight-webhook-"
+	// Label marks the Leases of replicas; its value is LabelValue.
+	Label = "flights.com/replica-of"
+	// LabelValue is the Deployment that the replicas belong to.
+	LabelValue = "flight-webhook"
+	// PoliciesAnnotation holds the report, as Encode writes it.
+	PoliciesAnnotation = "flights.com/policies"
+)
+
+// The bounds of a report. All annotations of an object together may have 256 KiB.
+const (
+	maxReport    = 240 << 10
+	maxErrors    = 64 << 10 // of all policies together
+	maxError     = 1 << 10  // of one policy
+	digestLength = 12
+)
+
+// cutError stands for an error text that had no room.
+const cutError = "it doesn't compile; the log of the webhook and kubectl apply --dry-run=server tell why"
+
+// Policy is what a replica holds of one policy.
+type Policy struct {
+	// Generation is the generation that serves; 0 when none does.
+	Generation int64 `json:"g,omitempty"`
+	// Digest is the beginning of the digest of what serves: replicas with equal digests decide alike.
+	Digest string `json:"d,omitempty"`
+	// FailedGeneration is the newest generation when it could not be compiled, and Error says why.
+	FailedGeneration int64  `json:"f,omitempty"`
+	Error            string `json:"e,omitempty"`
+}
+
+// Report is what a replica holds of all policies. The key is the policy's UID and not its name: a policy that is
+// deleted and created again starts anew at generation 1, and UIDs are short enough for 3,000 of them to fit.
+type Report map[types.UID]Policy
+
+// ReportOf makes a report of what an engine holds.
+func ReportOf(loaded map[string]policy.Loaded) Report {
+	report := make(Report, len(loaded))
+	for _, l := range loaded {
+		p := Policy{Generation: l.Generation, Digest: l.Digest, FailedGeneration: l.FailedGeneration}
+		p.Digest = p.Digest[:min(len(p.Digest), digestLength)]
+		if l.Err != nil {
+			p.Error = l.Err.Error()
+		}
+		report[l.UID] = p
+	}
+	return report
+}
+
+// Encode writes a report as compact JSON, equal reports alike. Long error texts are cut. It fails when there are more
+// policies than an annotation can tell of.
+func Encode(r Report) (string, error) {
+	capped := make(Report, len(r))
+	room := maxErrors
+	for _, uid := range sortedKeys(r) {
+		p := r[uid]
+		p.Error = capText(p.Error, maxError)
+		if len(p.Error) > room {
+			p.Error = cutError
+		}
+		room = max(0, room-len(p.Error))
+		capped[uid] = p
+	}
+	text, err := json.Marshal(capped)
+	if err != nil {
+		return "", fmt.Errorf("encode the report of %d policies: %w", len(r), err)
+	}
+	if len(text) > maxReport {
+		return "", fmt.Errorf("the report of %d policies needs %d bytes and may have %d: delete policies, or merge some into one", len(r), len(text), maxReport)
+	}
+	return string(text), nil
+}
+
+// Decode reads what Encode wrote.
+func Decode(text string) (Report, error) {
+	var r Report
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return nil, fmt.Errorf("decode a replica's report: %w", err)
+	}
+	return r, nil
+}
+
+// Replica is one live replica of the webhook.
+type Replica struct {
+	Name string
+	// Expires is when the replica counts as gone unless it renews its Lease.
+	Expires time.Time
+	// Report is what it holds; empty when its Lease has none that can be read, so that it counts as serving nothing.
+	Report Report
+}
+
+// Live returns the replicas whose Lease has not expired, sorted by name. Times are the replicas' own: clocks that are
+// apart by more than a Lease's duration (15 s) hide replicas, or keep dead ones.
+func Live(leases []coordinationv1.Lease, now time.Time) []Replica {
+	var live []Replica
+	for i := range leases {
+		l := &leases[i]
+		if l.Labels[Label] != LabelValue || l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
+			continue
+		}
+		expires := l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second)
+		if !now.Before(expires) {
+			continue
+		}
+		report, err := Decode(l.Annotations[PoliciesAnnotation])
+		if err != nil {
+			report = nil
+		}
+		live = append(live, Replica{Name: strings.TrimPrefix(l.Name, LeasePrefix), Expires: expires, Report: report})
+	}
+	slices.SortFunc(live, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
+	return live
+}
+
+func sortedKeys(r Report) []types.UID {
+	keys := make([]types.UID, 0, len(r))
+	for uid := range r {
+		keys = append(keys, uid)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// capText cuts a text at a number of bytes, between two characters.
+func capText(text string, limit int) string {
+	const mark = " ..."
+	if len(text) <= limit {
+		return text
+	}
+	end := limit - len(mark)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}
