@@ -2,7 +2,7 @@
 // a report in an annotation, and whoever wants to know reads the live ones. One writer a Lease, so no two contend, and
 // it works where there are no pods.
 //
-// It knows Leases and what an engine says of itself. It doesn't know what a policy means, nor who reads the reports.
+// It knows Leases and generations. It doesn't know what a policy means, nor who reads the reports.
 package replica
 
 import (
@@ -15,8 +15,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/flight-operator/flight-operator/internal/policy"
 )
 
 // What a replica's Lease looks like.
@@ -57,27 +55,14 @@ type Policy struct {
 // deleted and created again starts anew at generation 1, and UIDs are short enough for 3,000 of them to fit.
 type Report map[types.UID]Policy
 
-// ReportOf makes a report of what an engine holds.
-func ReportOf(loaded map[string]policy.Loaded) Report {
-	report := make(Report, len(loaded))
-	for _, l := range loaded {
-		p := Policy{Generation: l.Generation, Digest: l.Digest, FailedGeneration: l.FailedGeneration}
-		p.Digest = p.Digest[:min(len(p.Digest), digestLength)]
-		if l.Err != nil {
-			p.Error = l.Err.Error()
-		}
-		report[l.UID] = p
-	}
-	return report
-}
-
-// Encode writes a report as compact JSON, equal reports alike. Long error texts are cut. It fails when there are more
-// policies than an annotation can tell of.
+// Encode writes a report as compact JSON, equal reports alike. Digests and long error texts are cut. It fails when there
+// are more policies than an annotation can tell of.
 func Encode(r Report) (string, error) {
 	capped := make(Report, len(r))
 	room := maxErrors
 	for _, uid := range sortedKeys(r) {
 		p := r[uid]
+		p.Digest = p.Digest[:min(len(p.Digest), digestLength)]
 		p.Error = capText(p.Error, maxError)
 		if len(p.Error) > room {
 			p.Error = cutError

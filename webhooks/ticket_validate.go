@@ -1,0 +1,258 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/money"
+	"github.com/flight-operator/flight-operator/internal/places"
+	"github.com/flight-operator/flight-operator/internal/policy"
+)
+
+// ticketValidator accepts or refuses tickets: what must hold under any policy first, then every policy, and all
+// reasons in one answer.
+type ticketValidator struct {
+	policies     Decider
+	synced       func() bool
+	cached, live client.Reader
+	clock        clock.PassiveClock
+}
+
+// ticketReview gathers what is found of one ticket.
+type ticketReview struct {
+	req         admission.Request
+	ticket, old *flightsv1.FlightTicket // old is nil at create
+	route       places.Route
+	routeKnown  bool
+	reasons     []reason
+	warnings    []string
+}
+
+func (v ticketValidator) decide(ctx context.Context, req admission.Request) outcome {
+	ticket, old, err := decodePair[flightsv1.FlightTicket](req)
+	if err != nil {
+		return undecided(req, err)
+	}
+	r := &ticketReview{req: req, ticket: ticket, old: old}
+	if settled, out := r.settled(); settled {
+		return out
+	}
+	r.resolve()
+	r.checkPrice()
+	if err := v.checkProvider(ctx, r); err != nil {
+		return undecided(req, err)
+	}
+	if !r.routeKnown {
+		r.warnings = append(r.warnings, "the policies were not asked: they need to know from and to")
+		return forbid(req, r.reasons, r.warnings)
+	}
+	return v.ask(ctx, r)
+}
+
+// settled answers without a policy where none may have a say: a ticket that is being deleted can't change any more, and
+// one whose spec and labels stay as they are was decided on before.
+func (r *ticketReview) settled() (bool, outcome) {
+	if r.old == nil {
+		return false, outcome{}
+	}
+	same := equality.Semantic.DeepEqual(r.ticket.Spec, r.old.Spec)
+	if r.old.DeletionTimestamp != nil {
+		if same {
+			return true, allow(nil)
+		}
+		return true, forbid(r.req, []reason{{
+			source: "spec", field: "spec", code: metav1.CauseTypeForbidden,
+			text: "the ticket is being deleted, so its spec can't change; wait until it is gone and create another",
+		}}, nil)
+	}
+	if same && maps.Equal(r.ticket.Labels, r.old.Labels) {
+		return true, allow(nil)
+	}
+	return false, outcome{}
+}
+
+// resolve finds out what from and to mean. The route stays known where both ends are, even if they are one place: the
+// policies can then add their reasons.
+func (r *ticketReview) resolve() {
+	spec := r.ticket.Spec
+	route, err := places.Resolve(spec.From, spec.To)
+	if err == nil {
+		r.route, r.routeKnown = route, true
+		r.warnCode("from", route.Origin)
+		r.warnCode("to", route.Destination)
+		return
+	}
+	var same *places.SamePlaceError
+	if errors.As(err, &same) {
+		r.refuseField("spec.to", metav1.CauseTypeFieldValueInvalid, same.Error())
+	}
+	origin, known := r.lookup("from", spec.From)
+	destination, knownToo := r.lookup("to", spec.To)
+	if same == nil && known && knownToo { // an error of another kind than the ends'
+		r.refuseField("spec", metav1.CauseTypeFieldValueInvalid, err.Error())
+	}
+	r.route = places.Route{Origin: origin, Destination: destination}
+	r.routeKnown = known && knownToo
+}
+
+// lookup resolves one end and notes why it can't be.
+func (r *ticketReview) lookup(end, text string) (places.Place, bool) {
+	place, err := places.Lookup(text)
+	if err != nil {
+		r.refuseField("spec."+end, metav1.CauseTypeFieldValueInvalid, err.Error())
+		return places.Place{}, false
+	}
+	return place, true
+}
+
+func (r *ticketReview) warnCode(end string, p places.Place) {
+	if p.Kind == places.KindCode {
+		r.warnings = append(r.warnings, fmt.Sprintf("spec.%s: %s is in no table of %s; it is taken as an IATA code and sent as it is", end, p.IATA, places.TableDate()))
+	}
+}
+
+func (r *ticketReview) checkPrice() {
+	price := r.ticket.Spec.MaxPrice
+	if price == nil {
+		return
+	}
+	if _, err := money.Parse(price.Amount, price.Currency); err != nil {
+		r.refuseField("spec.maxPrice", metav1.CauseTypeFieldValueInvalid, err.Error())
+	}
+}
+
+func (r *ticketReview) refuseField(field string, code metav1.CauseType, text string) {
+	r.reasons = append(r.reasons, reason{source: field, field: field, code: code, text: text})
+}
+
+// checkProvider keeps a booked ticket with its provider, and warns of one that does not exist yet: tickets and
+// providers may be applied in any order, so that is no reason to refuse.
+func (v ticketValidator) checkProvider(ctx context.Context, r *ticketReview) error {
+	named := r.ticket.Spec.ProviderRef
+	if r.old != nil {
+		if providerName(named) == providerName(r.old.Spec.ProviderRef) {
+			return nil
+		}
+		if r.old.Status.Booking != nil || r.old.Status.Operation != nil {
+			r.refuseField("spec.providerRef", metav1.CauseTypeForbidden,
+				"a booking or an open operation ties the ticket to its provider; delete the ticket and create another to book elsewhere")
+			return nil
+		}
+	}
+	var providers flightsv1.BookingProviderList
+	if err := v.cached.List(ctx, &providers); err != nil {
+		return fmt.Errorf("list booking providers: %w", err)
+	}
+	r.warnings = append(r.warnings, missingProvider(providerName(named), providers.Items)...)
+	return nil
+}
+
+func providerName(ref *flightsv1.ProviderReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Name
+}
+
+// missingProvider warns when nobody would book a ticket that names the given provider; "" means the default one.
+func missingProvider(name string, providers []flightsv1.BookingProvider) []string {
+	names := make([]string, 0, len(providers))
+	for i := range providers {
+		p := &providers[i]
+		if p.Name == name || name == "" && p.Spec.Default {
+			return nil
+		}
+		names = append(names, p.Name)
+	}
+	known := "there is none"
+	if len(names) > 0 {
+		known = "there is " + joinSome(names, 5)
+	}
+	if name == "" {
+		return []string{fmt.Sprintf("no BookingProvider is the default (%s); the ticket waits until one is, or name one in spec.providerRef", known)}
+	}
+	return []string{fmt.Sprintf("BookingProvider %q does not exist yet (%s); the ticket waits for it", name, known)}
+}
+
+// ask puts the ticket to every policy and joins their reasons to those found before.
+func (v ticketValidator) ask(ctx context.Context, r *ticketReview) outcome {
+	if !v.synced() {
+		return undecided(r.req, errors.New("the policies are still being loaded"))
+	}
+	namespace, err := v.namespace(ctx, r.req.Namespace)
+	if err != nil {
+		return undecided(r.req, err)
+	}
+	decision, err := v.policies.Decide(ctx, policy.Request{
+		Stage:     policy.StageAdmission,
+		Operation: flightsv1.Operation(r.req.Operation),
+		DryRun:    ptr.Deref(r.req.DryRun, false),
+		User:      policy.User{Username: r.req.UserInfo.Username, Groups: capGroups(r.req.UserInfo.Groups)},
+		Namespace: namespace,
+		Ticket:    r.ticket,
+		OldTicket: r.old,
+		Route:     r.route,
+		Now:       v.clock.Now(),
+	})
+	var bad *policy.RequestError
+	switch {
+	case errors.As(err, &bad) && len(r.reasons) > 0: // such as a price that is refused already
+		return forbid(r.req, r.reasons, r.warnings)
+	case err != nil:
+		return undecided(r.req, err)
+	}
+	return r.answer(decision)
+}
+
+func (r *ticketReview) answer(d policy.Decision) outcome {
+	for _, denial := range d.Denials {
+		code := metav1.CauseType("PolicyDenied")
+		if denial.Code != "" {
+			code = metav1.CauseType(oneLine(denial.Code, maxWarningText))
+		}
+		r.reasons = append(r.reasons, reason{source: denial.Policy, code: code, text: denial.Message})
+	}
+	for _, w := range d.Warnings {
+		r.warnings = append(r.warnings, w.Policy+": "+w.Message)
+	}
+	out := allow(r.warnings)
+	if len(r.reasons) > 0 {
+		out = forbid(r.req, r.reasons, r.warnings)
+	}
+	out.evaluated = d.Evaluated
+	return out
+}
+
+// namespace reads the ticket's namespace. A cache may not have one that was created a moment ago.
+func (v ticketValidator) namespace(ctx context.Context, name string) (policy.Namespace, error) {
+	var n corev1.Namespace
+	err := v.cached.Get(ctx, client.ObjectKey{Name: name}, &n)
+	if apierrors.IsNotFound(err) {
+		err = v.live.Get(ctx, client.ObjectKey{Name: name}, &n)
+	}
+	if err != nil {
+		return policy.Namespace{}, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return policy.Namespace{Name: n.Name, Labels: n.Labels, Annotations: n.Annotations}, nil
+}
+
+// joinSome lists some names and says how many more there are.
+func joinSome(names []string, limit int) string {
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+}
