@@ -6,15 +6,17 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 )
 
-// revision is one generation of a policy. It never changes once compiled. One that failed to compile has everything
-// but a program.
+// revision is one generation of a policy. It never changes once compiled, but for its quarantine. One that failed to
+// compile has everything but an executable.
 type revision struct {
 	name        string
 	uid         types.UID
@@ -22,8 +24,14 @@ type revision struct {
 	digest      string
 	enforcement flightsv1.Enforcement
 	match       matcher
-	parameters  *ast.Term
-	program     *program
+	executable
+	quarantine quarantine
+}
+
+// executable is what can be evaluated: a program and its parameters.
+type executable struct {
+	program    *program
+	parameters *ast.Term
 }
 
 // compilePolicy does all that can be done before the first ticket. On failure the revision has no program but still
@@ -45,8 +53,77 @@ func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits) (*r
 	if problem != nil {
 		return rev, compileError(append(problems, *problem))
 	}
-	problems = append(problems, rev.compile(ctx, moduleText{source, from}, p.Spec.Parameters, l)...)
-	return rev, compileError(problems)
+	text := moduleText{source, from}
+	built, found := withinBudget(l.compile, text, func() (executable, []Problem) {
+		return text.build(p.Spec.Parameters)
+	})
+	if problems = append(problems, found...); len(problems) > 0 {
+		return rev, compileError(problems)
+	}
+	rev.executable = built
+	if found := rev.tryOut(ctx, text, l); len(found) > 0 {
+		rev.executable = executable{}
+		return rev, compileError(found)
+	}
+	return rev, nil
+}
+
+// withinBudget gives up on a compilation that takes too long. The compiler can't be interrupted, so what was given up on
+// runs on to its end, which the caps on modules bound; its result is dropped. A panic of the compiler is a problem like
+// others.
+func withinBudget(budget time.Duration, text moduleText, build func() (executable, []Problem)) (executable, []Problem) {
+	type result struct {
+		built    executable
+		problems []Problem
+	}
+	done := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			if p := recover(); p != nil {
+				r = result{problems: []Problem{text.at(nil,
+					"the Rego compiler failed on this module (%v): simplify it, and report the module as a defect", p)}}
+			}
+			done <- r
+		}()
+		r.built, r.problems = build()
+	}()
+	timer := time.NewTimer(budget)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.built, r.problems
+	case <-timer.C:
+		return executable{}, []Problem{text.at(nil, "the module takes more than %v to compile: simplify it, or split it into several policies", budget)}
+	}
+}
+
+// build reads parameters and compiles the module. It tells the problems of both.
+func (t moduleText) build(raw *apiextensionsv1.JSON) (executable, []Problem) {
+	var problems []Problem
+	parameters, problem := readParameters(raw)
+	if problem != nil {
+		problems = append(problems, *problem)
+	}
+	module, found := t.parse()
+	if problems = append(problems, found...); module == nil {
+		return executable{}, problems
+	}
+	schema, found := t.parameterSchema(module)
+	problems = append(problems, found...)
+	if len(found) == 0 && parameters != nil {
+		applyDefaults(schema, parameters)
+		problems = append(problems, checkParameters(schema, parameters)...)
+	}
+	program, found := t.compile(module, schema)
+	if problems = append(problems, found...); len(problems) > 0 {
+		return executable{}, problems
+	}
+	term, err := parametersTerm(parameters)
+	if err != nil {
+		return executable{}, []Problem{{Field: specParameters, Message: err.Error()}}
+	}
+	return executable{program, term}, nil
 }
 
 // moduleSource is the Rego text of a policy and the field that it comes from.

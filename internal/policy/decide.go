@@ -65,11 +65,27 @@ func (h *held) inForce() *revision {
 	return h.failed
 }
 
+// ask evaluates the serving revision, unless it is in quarantine.
 func (h *held) ask(ctx context.Context, shared []field, over *atomic.Bool, limit time.Duration) (answer, error) {
-	if h.serving == nil {
-		return answer{}, fmt.Errorf("it doesn't compile: %w", h.err)
+	rev := h.serving
+	if rev == nil {
+		return answer{}, fmt.Errorf("it doesn't compile: %s", firstProblem(h.err))
 	}
-	return h.serving.evaluate(ctx, shared, over, limit)
+	if err := rev.quarantine.check(time.Now()); err != nil {
+		return answer{}, err
+	}
+	a, err := rev.evaluate(ctx, shared, over, limit)
+	rev.quarantine.report(errors.Is(err, errTimeout), time.Now())
+	return a, err
+}
+
+// firstProblem is as much of a compile error as a user needs, who can't mend it.
+func firstProblem(err error) string {
+	var compile *CompileError
+	if errors.As(err, &compile) && len(compile.Problems) > 0 {
+		return compile.Problems[0].String()
+	}
+	return err.Error()
 }
 
 // add enters what one policy said.
@@ -79,7 +95,7 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 	switch {
 	case err != nil:
 		result.Result = ResultError
-		message := fmt.Sprintf("policy %s could not be evaluated: %v; ask a cluster admin", rev.name, err)
+		message := shorten(fmt.Sprintf("policy %s could not be evaluated: %v; ask a cluster admin", rev.name, err))
 		if enforced {
 			d.Denials = append(d.Denials, Denial{Policy: rev.name, Code: CodePolicyError, Message: message})
 		} else {

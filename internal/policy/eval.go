@@ -16,18 +16,17 @@ import (
 
 // limits bound what policies may take.
 type limits struct {
-	policy  time.Duration // one evaluation of one policy
-	request time.Duration // all policies of one request
+	policy      time.Duration // one evaluation of one policy
+	request     time.Duration // all policies of one request
+	compile     time.Duration // compilation of one policy
+	allocations uint64        // bytes that one evaluation may allocate on a sample input
 }
 
 func defaultLimits() limits {
-	return limits{policy: 100 * time.Millisecond, request: 2 * time.Second}
-}
-
-// answer is what one policy said. Its lists are sorted and free of repeats.
-type answer struct {
-	denials  []Denial
-	warnings []Warning
+	return limits{
+		policy: 100 * time.Millisecond, request: 2 * time.Second,
+		compile: 5 * time.Second, allocations: 64 << 20,
+	}
 }
 
 // errTimeout marks an evaluation that was cut at its deadline.
@@ -53,6 +52,9 @@ func (rev *revision) evaluate(ctx context.Context, shared []field, over *atomic.
 			a, err = answer{}, fmt.Errorf("the evaluation failed with a panic: %v", r)
 		}
 	}()
+	if err := ctx.Err(); err != nil {
+		return answer{}, fmt.Errorf("the request ended first: %w", err)
+	}
 	cancel := &stop{parent: over}
 	timer := time.AfterFunc(limit, cancel.Cancel)
 	defer timer.Stop()
@@ -83,77 +85,4 @@ func (rev *revision) evaluate(ctx context.Context, shared []field, over *atomic.
 		return answer{}, errors.New("it gave no result")
 	}
 	return a, nil
-}
-
-// read takes the contract rules out of a result.
-func (rev *revision) read(r topdown.QueryResult) (answer, error) {
-	var a answer
-	if denials, ok := r["deny"]; ok {
-		if err := each(denials, func(t *ast.Term) error {
-			d, err := readDenial(t)
-			d.Policy = rev.name
-			a.denials = append(a.denials, d)
-			return err
-		}); err != nil {
-			return answer{}, fmt.Errorf("deny: %w", err)
-		}
-	}
-	if warnings, ok := r["warn"]; ok {
-		if err := each(warnings, func(t *ast.Term) error {
-			message, err := readMessage(t)
-			a.warnings = append(a.warnings, Warning{rev.name, message})
-			return err
-		}); err != nil {
-			return answer{}, fmt.Errorf("warn: %w", err)
-		}
-	}
-	return a, nil
-}
-
-// each visits the elements of a set in order.
-func each(t *ast.Term, visit func(*ast.Term) error) error {
-	set, ok := t.Value.(ast.Set)
-	if !ok {
-		return fmt.Errorf("is no set but %s", ast.ValueName(t.Value))
-	}
-	return set.Iter(visit)
-}
-
-// readDenial reads an element of deny: a message, or an object of msg, code and details.
-func readDenial(t *ast.Term) (Denial, error) {
-	obj, ok := t.Value.(ast.Object)
-	if !ok {
-		message, err := readMessage(t)
-		return Denial{Message: message}, err
-	}
-	var d Denial
-	err := obj.Iter(func(k, v *ast.Term) error {
-		var err error
-		switch k.Value {
-		case ast.String("msg"):
-			d.Message, err = readMessage(v)
-		case ast.String("code"):
-			d.Code, err = readMessage(v)
-		case ast.String("details"):
-			d.Details = v.Value.String()
-		default:
-			err = fmt.Errorf("an element has the unknown field %v: there are msg, code and details", k)
-		}
-		return err
-	})
-	if err == nil && d.Message == "" {
-		err = errors.New("an element has no msg")
-	}
-	return d, err
-}
-
-func readMessage(t *ast.Term) (string, error) {
-	s, ok := t.Value.(ast.String)
-	switch {
-	case !ok:
-		return "", fmt.Errorf("an element is of type %s where a text is due", ast.ValueName(t.Value))
-	case s == "":
-		return "", errors.New("an element is an empty text")
-	}
-	return string(s), nil
 }

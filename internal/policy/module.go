@@ -1,14 +1,13 @@
 package policy
 
 import (
-	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 //go:embed input.schema.json
@@ -23,6 +22,8 @@ const (
 	// maxDepth bounds how deep terms may be nested. The compiler recurses, and a stack that overflows can't be
 	// recovered from.
 	maxDepth = 200
+	// maxRules bounds the rules of a module: the compiler's time grows with the square of their number.
+	maxRules = 500
 )
 
 // program is a compiled module with its one query.
@@ -43,43 +44,6 @@ func (t moduleText) at(loc *ast.Location, format string, args ...any) Problem {
 	return p
 }
 
-// compile fills in parameters and program, unless it finds problems. A panic of the compiler is a problem like others.
-func (rev *revision) compile(ctx context.Context, text moduleText, raw *apiextensionsv1.JSON, l limits) (problems []Problem) {
-	defer func() {
-		if r := recover(); r != nil {
-			problems = append(problems, text.at(nil, "the Rego compiler failed on this module (%v): simplify it, and report the module as a defect", r))
-		}
-	}()
-	parameters, problem := readParameters(raw)
-	if problem != nil {
-		problems = append(problems, *problem)
-	}
-	module, found := text.parse()
-	problems = append(problems, found...)
-	if module == nil {
-		return problems
-	}
-	schema, found := text.parameterSchema(module)
-	problems = append(problems, found...)
-	if len(found) == 0 && parameters != nil {
-		problems = append(problems, checkParameters(schema, parameters)...)
-	}
-	program, found := text.compile(module, schema)
-	problems = append(problems, found...)
-	if len(problems) > 0 {
-		return problems
-	}
-	term, err := parametersTerm(parameters)
-	if err != nil {
-		return []Problem{{Field: specParameters, Message: err.Error()}}
-	}
-	rev.parameters, rev.program = term, program
-	if problems = rev.tryOut(ctx, text, l); len(problems) > 0 {
-		rev.program = nil
-	}
-	return problems
-}
-
 // parse reads the module. Without a module there are problems.
 func (t moduleText) parse() (*ast.Module, []Problem) {
 	if len(t.source) > maxModuleBytes {
@@ -94,13 +58,29 @@ func (t moduleText) parse() (*ast.Module, []Problem) {
 			return nil, []Problem{t.at(err.Location, "nested more than %d deep: name the parts as rules", maxDepth)}
 		}
 	}
-	module, err := ast.ParseModuleWithOpts("", t.source, ast.ParserOptions{
+	module, err := ast.ParseModuleWithOpts(t.field, t.source, ast.ParserOptions{
 		Capabilities: capabilities(), ProcessAnnotation: true, RegoVersion: ast.RegoV1,
 	})
 	if err != nil {
 		return nil, t.parseProblems(err)
 	}
+	if r := ruleBeyond(module, maxRules); r != nil {
+		return nil, []Problem{t.at(r.Location, "the module has more than %d rules: split it into several policies", maxRules)}
+	}
 	return module, nil
+}
+
+// ruleBeyond is the first rule after so many, or nil. Each else counts as one.
+func ruleBeyond(module *ast.Module, limit int) *ast.Rule {
+	count := 0
+	var beyond *ast.Rule
+	ast.WalkRules(module, func(r *ast.Rule) bool {
+		if count++; count > limit && beyond == nil {
+			beyond = r
+		}
+		return false
+	})
+	return beyond
 }
 
 func (t moduleText) parseProblems(err error) []Problem {
@@ -120,21 +100,29 @@ func (t moduleText) parseProblems(err error) []Problem {
 	return problems
 }
 
-// compile checks a parsed module and makes its program.
+// compile checks a parsed module and makes its program. It tells all problems that can be told at once.
 func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*program, []Problem) {
-	schemas := ast.NewSchemaSet()
 	schema, err := schemaOfInput(parameters)
 	if err != nil {
 		return nil, []Problem{t.at(nil, "%v", err)}
 	}
+	problems := append(t.checkContract(module), t.checkImports(module)...)
+	if resolved := resolve(module); resolved != nil {
+		fields := inputFields{schema}
+		problems = append(problems, t.checkUnused(resolved)...)
+		problems = append(problems, t.checkWorld(resolved, parameters != nil)...)
+		problems = append(problems, t.checkFields(resolved, fields)...)
+		problems = append(problems, t.checkMessages(resolved, fields)...)
+	}
+	schemas := ast.NewSchemaSet()
 	schemas.Put(ast.SchemaRootRef, schema)
 	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true).WithSchemas(schemas).
 		WithUseTypeCheckAnnotations(false)
-	var problems []Problem
-	compiler.Compile(map[string]*ast.Module{"policy": module})
-	if len(compiler.Errors) > 0 {
-		problems = append(problems, t.parseProblems(compiler.Errors)...)
+	compiler.Compile(map[string]*ast.Module{moduleName: module})
+	if compiler.Failed() {
+		return nil, append(problems, t.compilerProblems(compiler.Errors)...)
 	}
+	problems = append(problems, t.checkElements(module, compiler.TypeEnv)...)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -143,6 +131,55 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 		return nil, t.parseProblems(err)
 	}
 	return &program{compiler: compiler, query: query}, nil
+}
+
+// moduleName is what the compiler calls the module; nobody sees it.
+const moduleName = "policy"
+
+// resolve is the module with its references resolved and its local variables unique, or nil when that fails: then the
+// compiler tells why. All built-ins are known, so that the ones that policies may not use are told by name.
+func resolve(module *ast.Module) *ast.Module {
+	compiler := ast.NewCompiler().
+		WithCapabilities(ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))).
+		WithOnlyStagesUpTo(ast.StageRewriteLocalVars)
+	compiler.Compile(map[string]*ast.Module{moduleName: module})
+	if compiler.Failed() {
+		return nil
+	}
+	return compiler.Modules[moduleName]
+}
+
+// compilerProblems words the compiler's errors for people who write policies.
+func (t moduleText) compilerProblems(errs ast.Errors) []Problem {
+	var problems []Problem
+	for _, e := range errs {
+		if name, ok := strings.CutPrefix(e.Message, "undefined function "); ok {
+			if _, told := forbidden(name); told {
+				continue
+			}
+		}
+		if detail, ok := e.Details.(*ast.RefErrInvalidDetail); ok {
+			problems = append(problems, t.at(e.Location, "%s", unknownField(detail)))
+			continue
+		}
+		problems = append(problems, t.at(e.Location, "%s", e.Message))
+	}
+	return problems
+}
+
+// unknownField says which field is unknown and which ones there are.
+func unknownField(d *ast.RefErrInvalidDetail) string {
+	if len(d.OneOf) == 0 || d.Pos >= len(d.Ref) {
+		return fmt.Sprintf("undefined ref: %v", d.Ref)
+	}
+	names := make([]string, len(d.OneOf))
+	for i, v := range d.OneOf {
+		names[i] = strings.Trim(v.String(), `"`)
+	}
+	slices.Sort(names)
+	name := strings.Trim(d.Ref[d.Pos].String(), `"`)
+	return fmt.Sprintf("undefined ref: %v: %v has no field %s%s; there are: %s", d.Ref, d.Ref[:d.Pos], name,
+		didYouMean(name, names), strings.Join(names, ", "))
 }
 
 // query asks for all contract rules that the module has, at once: deny = data.<package>.deny; ...

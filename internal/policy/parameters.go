@@ -172,6 +172,23 @@ func combined(schema map[string]any) bool {
 	return false
 }
 
+// applyDefaults sets the parameters that the schema has a default for and that aren't set, as the API server does for
+// the fields of a kind.
+func applyDefaults(schema, parameters map[string]any) {
+	props, _ := schema["properties"].(map[string]any)
+	for name, p := range props {
+		prop, _ := p.(map[string]any)
+		if value, ok := prop["default"]; ok {
+			if _, set := parameters[name]; !set {
+				parameters[name] = value
+			}
+		}
+		if member, ok := parameters[name].(map[string]any); ok {
+			applyDefaults(prop, member)
+		}
+	}
+}
+
 // parametersTerm is the Rego value of parameters.
 func parametersTerm(parameters map[string]any) (*ast.Term, error) {
 	v, err := ast.InterfaceToValue(parameters)

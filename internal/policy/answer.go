@@ -1,0 +1,139 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+const (
+	// maxMessageBytes bounds one message, and one value of details.
+	maxMessageBytes = 1024
+	// maxMessages bounds the denials, and the warnings, of one policy for one ticket.
+	maxMessages = 20
+)
+
+// answer is what one policy said, within bounds.
+type answer struct {
+	denials  []Denial
+	warnings []Warning
+}
+
+// read takes the contract rules out of a result. Anything but what the contract says is an error.
+func (rev *revision) read(r topdown.QueryResult) (answer, error) {
+	var a answer
+	if denials, ok := r["deny"]; ok {
+		err := each(denials, func(t *ast.Term) error {
+			d, err := readDenial(t)
+			d.Policy = rev.name
+			a.denials = append(a.denials, d)
+			return err
+		})
+		if err != nil {
+			return answer{}, fmt.Errorf("deny: %w", err)
+		}
+	}
+	if warnings, ok := r["warn"]; ok {
+		err := each(warnings, func(t *ast.Term) error {
+			message, err := readText(t)
+			a.warnings = append(a.warnings, Warning{rev.name, message})
+			return err
+		})
+		if err != nil {
+			return answer{}, fmt.Errorf("warn: %w", err)
+		}
+	}
+	a.cap(rev.name)
+	return a, nil
+}
+
+// cap bounds the number of messages. The text about the others sorts after them.
+func (a *answer) cap(policy string) {
+	if more := len(a.denials) - maxMessages; more > 0 {
+		a.denials = append(a.denials[:maxMessages:maxMessages], Denial{Policy: policy, Message: fmt.Sprintf("…and %d more reasons", more)})
+	}
+	if more := len(a.warnings) - maxMessages; more > 0 {
+		a.warnings = append(a.warnings[:maxMessages:maxMessages], Warning{policy, fmt.Sprintf("…and %d more warnings", more)})
+	}
+}
+
+// each visits the elements of a set in order.
+func each(t *ast.Term, visit func(*ast.Term) error) error {
+	set, ok := t.Value.(ast.Set)
+	if !ok {
+		return fmt.Errorf("it is no set but of type %s", ast.ValueName(t.Value))
+	}
+	return set.Iter(visit)
+}
+
+// readDenial reads an element of deny: a text, or an object of msg, code and details.
+func readDenial(t *ast.Term) (Denial, error) {
+	obj, ok := t.Value.(ast.Object)
+	if !ok {
+		message, err := readText(t)
+		return Denial{Message: message}, err
+	}
+	var d Denial
+	err := obj.Iter(func(k, v *ast.Term) (err error) {
+		switch k.Value {
+		case ast.String("msg"):
+			d.Message, err = readText(v)
+		case ast.String("code"):
+			d.Code, err = readText(v)
+		case ast.String("details"):
+			d.Details, err = readDetails(v)
+		default:
+			err = fmt.Errorf("an element has the unknown field %v: there are msg, code and details", k)
+		}
+		return err
+	})
+	if err == nil && d.Message == "" {
+		err = errors.New("an element has no msg")
+	}
+	return d, err
+}
+
+func readText(t *ast.Term) (string, error) {
+	s, ok := t.Value.(ast.String)
+	switch {
+	case !ok:
+		return "", fmt.Errorf("an element is of type %s where a text is due", ast.ValueName(t.Value))
+	case strings.TrimSpace(string(s)) == "":
+		return "", errors.New("an element is an empty text")
+	}
+	return shorten(string(s)), nil
+}
+
+// readDetails is the JSON of a value. One that is too long is left out: half of it would be none.
+func readDetails(t *ast.Term) (string, error) {
+	v, err := ast.JSON(t.Value)
+	if err != nil {
+		return "", fmt.Errorf("details: %w", err)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("details: %w", err)
+	}
+	if len(raw) > maxMessageBytes {
+		return "", nil
+	}
+	return string(raw), nil
+}
+
+// shorten cuts a text that is too long between two characters.
+func shorten(s string) string {
+	if len(s) <= maxMessageBytes {
+		return s
+	}
+	const dots = "…"
+	cut := maxMessageBytes - len(dots)
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + dots
+}
