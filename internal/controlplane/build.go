@@ -119,7 +119,7 @@ func (b build) ensure(ctx context.Context, progress io.Writer) (string, error) {
 // compile builds beside the final place and renames, so that no half-written program is ever found there.
 func (b build) compile(ctx context.Context) error {
 	fresh := fmt.Sprintf("%s.%d", b.path(), os.Getpid())
-	defer os.Remove(fresh) //nolint:errcheck // after the rename there is nothing to remove
+	defer os.Remove(fresh) // after the rename there is nothing to remove
 
 	var said bytes.Buffer
 	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", b.flags, "-o", fresh, b.recipe.target)

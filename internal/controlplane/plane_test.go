@@ -46,7 +46,7 @@ func runTests(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder harms nobody
+	defer os.RemoveAll(dir) // a leftover in the temporary folder harms nobody
 	auditLog = filepath.Join(dir, "audit.log")
 	options := controlplane.Options{ControllerManager: true, AuditLog: auditLog}
 	return controlplane.RunTests(m, options, func(p *controlplane.Plane) { plane = p })
@@ -190,7 +190,7 @@ func audited(t *testing.T, user, verb, resource, decision string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() // it was only read
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

@@ -55,7 +55,7 @@ func (p *Plane) StartProcess(o ProcessOptions) (*Process, error) {
 		if log, err = openLog(child.log); err != nil {
 			return nil, fmt.Errorf("open the log of %s: %w", o.Name, err)
 		}
-		defer log.Close() //nolint:errcheck // the child holds its own descriptor
+		defer log.Close() // the child holds its own descriptor
 	}
 	// A file and no pipe: nothing waits for a copying goroutine, and an orphan can't block on a reader that is gone.
 	child.cmd.Stdout, child.cmd.Stderr = log, log
