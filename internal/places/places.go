@@ -120,5 +120,6 @@ func firstRunes(text string, n int) string {
 }
 
 // TableDate is the day that the embedded table was made on, as in "2026-11-30". Codes change: a status that shows the
-// date lets people see whether a place is missing because the table is old.
+// date lets people see whether a place is missing because the table is old. The first call of this or of any lookup
+// builds the index, which takes some tenths of a second: a program calls this at its start, so that no user waits.
 func TableDate() string { return shared().date }
