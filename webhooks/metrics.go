@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,31 +14,44 @@ type Metrics struct {
 	latency   *prometheus.HistogramVec
 }
 
-// NewMetrics registers the metrics:
+// NewMetrics registers the metrics, or takes up those that the registry has already:
 //
 //   - flight_operator_policy_decisions_total{policy, result}: what each policy said (allow, deny, warn, error);
 //   - flight_operator_admission_duration_seconds{webhook, result}: how long a review took, and how it ended (allowed,
 //     denied, undecided).
 //
-// The labels are bounded by the policies of the cluster. It fails when the registry has the metrics already.
+// The labels are bounded by the policies of the cluster.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
-	m := &Metrics{
-		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "flight_operator_policy_decisions_total",
-			Help: "Decisions of policies at admission, by policy and result.",
-		}, []string{"policy", "result"}),
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "flight_operator_admission_duration_seconds",
-			Help:    "Time that the webhook took for a review, by webhook and result.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 5},
-		}, []string{"webhook", "result"}),
+	decisions, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flight_operator_policy_decisions_total",
+		Help: "Decisions of policies at admission, by policy and result.",
+	}, []string{"policy", "result"}))
+	if err != nil {
+		return nil, err
 	}
-	for _, c := range []prometheus.Collector{m.decisions, m.latency} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register admission metrics: %w", err)
+	latency, err := register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "flight_operator_admission_duration_seconds",
+		Help:    "Time that the webhook took for a review, by webhook and result.",
+		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2, 5},
+	}, []string{"webhook", "result"}))
+	if err != nil {
+		return nil, err
+	}
+	return &Metrics{decisions: decisions, latency: latency}, nil
+}
+
+func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
+	err := registry.Register(c)
+	var twice prometheus.AlreadyRegisteredError
+	if errors.As(err, &twice) {
+		if existing, same := twice.ExistingCollector.(C); same {
+			return existing, nil
 		}
 	}
-	return m, nil
+	if err != nil {
+		return c, fmt.Errorf("register admission metrics: %w", err)
+	}
+	return c, nil
 }
 
 func (m *Metrics) observe(webhook string, out outcome, took time.Duration) {

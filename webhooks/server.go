@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/policy"
 )
 
@@ -142,4 +144,9 @@ func (o *observed) log(l logr.Logger, req admission.Request, out outcome, took t
 	default:
 		l.Info("review")
 	}
+}
+
+// CachedKinds are the kinds that are read through Options.Cached.
+func CachedKinds() []client.Object {
+	return []client.Object{&corev1.Namespace{}, &flightsv1.BookingProvider{}}
 }

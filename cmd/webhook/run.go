@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/cmd/internal/program"
+	"github.com/flight-operator/flight-operator/internal/policy"
+	"github.com/flight-operator/flight-operator/internal/policy/loader"
+	"github.com/flight-operator/flight-operator/internal/replica"
+	"github.com/flight-operator/flight-operator/webhooks"
+)
+
+// run serves reviews until the context ends, and for the drain afterwards.
+func run(ctx context.Context, o options, log logr.Logger) error {
+	certificate, err := program.OpenCertificate(o.TLSDir)
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(o, log, certificate)
+	if err != nil {
+		return err
+	}
+	if err := program.AddCertificate(mgr, certificate); err != nil {
+		return err
+	}
+	engine := policy.NewEngine()
+	policies := loader.New(mgr.GetClient(), engine)
+	if err := policies.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	reports := replica.NewPublisher(replica.PublisherOptions{
+		Client: mgr.GetClient(), Namespace: o.Namespace, Replica: o.replica, PodUID: o.podUID,
+		Report:  func() replica.Report { return reportOf(engine.Loaded()) },
+		Synced:  policies.Synced,
+		Changes: policies.Changes(),
+	})
+	if err := mgr.Add(reports); err != nil {
+		return fmt.Errorf("add the publisher of this replica's report: %w", err)
+	}
+	if err := serveReviews(mgr, engine, policies); err != nil {
+		return err
+	}
+	if err := addProbes(ctx, mgr, policies, reports); err != nil {
+		return err
+	}
+	managed, stop := drained(ctx, o.drain, log)
+	defer stop()
+	if err := mgr.Start(managed); err != nil {
+		return fmt.Errorf("run the webhook: %w", err)
+	}
+	return nil
+}
+
+func newManager(o options, log logr.Logger, certificate *program.Certificate) (ctrl.Manager, error) {
+	config, err := o.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := o.listen()
+	if err != nil {
+		return nil, err
+	}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), flightsv1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("build the scheme: %w", err)
+	}
+	options := o.ManagerOptions(log, certificate)
+	options.Scheme = scheme
+	options.Cache = cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	// Names of controllers keep metrics apart, and this manager has one. A process may run more than one of it in tests.
+	options.Controller.SkipNameValidation = ptr.To(true)
+	// The Lease of this replica is read live: a cache would need to list and watch Leases.
+	options.Client = client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&coordinationv1.Lease{}}}}
+	options.WebhookServer = webhook.NewServer(webhook.Options{
+		Host: host, Port: port, TLSOpts: []func(*tls.Config){certificate.ServeWith},
+	})
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("create the manager: %w", err)
+	}
+	return mgr, nil
+}
+
+// serveReviews registers the webhooks. The caches that they read are begun here, so that the manager fills them before
+// the process is ready and not during the first review.
+func serveReviews(mgr ctrl.Manager, engine *policy.Engine, policies *loader.Loader) error {
+	counters, err := webhooks.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	for _, kind := range webhooks.CachedKinds() {
+		if _, err := mgr.GetCache().GetInformer(context.Background(), kind, cache.BlockUntilSynced(false)); err != nil {
+			return fmt.Errorf("cache %T: %w", kind, err)
+		}
+	}
+	webhooks.Register(mgr.GetWebhookServer(), webhooks.Options{
+		Policies: engine,
+		Synced:   policies.Synced,
+		Cached:   mgr.GetClient(),
+		Live:     mgr.GetAPIReader(),
+		Clock:    clock.RealClock{},
+		Metrics:  counters,
+	})
+	return nil
+}
+
+// addProbes makes the process ready once it decides on all policies, is known to do so, and listens; and unready as
+// soon as it is asked to stop.
+func addProbes(ctx context.Context, mgr ctrl.Manager, policies *loader.Loader, reports *replica.Publisher) error {
+	stopping := func(*http.Request) error {
+		if ctx.Err() != nil {
+			return errors.New("stopping")
+		}
+		return nil
+	}
+	return errors.Join(
+		mgr.AddHealthzCheck("process", healthz.Ping),
+		mgr.AddReadyzCheck("stopping", stopping),
+		mgr.AddReadyzCheck("policies", policies.ReadyCheck),
+		mgr.AddReadyzCheck("report", reports.ReadyCheck),
+		mgr.AddReadyzCheck("server", mgr.GetWebhookServer().StartedChecker()),
+	)
+}
+
+// drained returns a context that ends a while after ctx: the API server is told by and by that this process is going,
+// and sends reviews until it knows. Failing closed, each of them would refuse somebody's ticket.
+func drained(ctx context.Context, drain time.Duration, log logr.Logger) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		log.Info("stopping", "drain", drain.String())
+		time.AfterFunc(drain, cancel)
+	})
+	return later, func() { stop(); cancel() }
+}
+
+// reportOf turns what the engine holds into the report of this replica.
+func reportOf(loaded map[string]policy.Loaded) replica.Report {
+	report := make(replica.Report, len(loaded))
+	for _, l := range loaded {
+		p := replica.Policy{Generation: l.Generation, Digest: l.Digest, FailedGeneration: l.FailedGeneration}
+		if l.Err != nil {
+			p.Error = l.Err.Error()
+		}
+		report[l.UID] = p
+	}
+	return report
+}
