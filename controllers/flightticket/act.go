@@ -1,0 +1,211 @@
+package flightticket
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
+	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/money"
+)
+
+const (
+	// maxLimiterWait is how long one pass waits in all for the limiter before it gives its worker to another ticket.
+	// Short waits are made in place: a pass that was sent back to the queue would ask its questions again and, with
+	// many tickets, never get to its purchase.
+	maxLimiterWait = 20 * time.Second
+	// codeTooLate marks a send that was not made because send-by has passed.
+	codeTooLate = "too_late"
+)
+
+// ask makes one read. It waits in place for the limiter, reports a provider that seems to have changed, and returns
+// how the call failed.
+func (p *pass) ask(ctx context.Context, call func(context.Context) error) *booking.CallError {
+	for {
+		failure := callError(call(ctx))
+		if failure == nil {
+			return nil
+		}
+		if !limited(failure) || !p.pause(ctx, failure.RetryAfter) {
+			p.doubt(failure)
+			return failure
+		}
+	}
+}
+
+// limited says whether our own limiter had no room, so that nothing was sent.
+func limited(e *booking.CallError) bool {
+	return e.Class == booking.ClassUnavailable && e.Code == booking.CodeRateLimited
+}
+
+func callError(err error) *booking.CallError {
+	if err == nil {
+		return nil
+	}
+	var failure *booking.CallError
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return &booking.CallError{Class: booking.ClassUnavailable, Code: "call_failed", Detail: "the call could not be made"}
+}
+
+// pause waits for the limiter. False: it is not worth it, or the process is shutting down.
+func (p *pass) pause(ctx context.Context, d time.Duration) bool {
+	if p.waited+d > maxLimiterWait {
+		return false
+	}
+	p.waited += d
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// doubt has the provider looked at when an answer says that its credential or its host is no longer good.
+func (p *pass) doubt(e *booking.CallError) {
+	switch e.Code {
+	case booking.CodeRateLimited, booking.CodeProviderPaused, booking.CodeBreakerOpen, booking.CodeCancelled, codeTooLate:
+		return // our own words: the provider was not asked
+	}
+	if e.Class == booking.ClassCredential || e.Class == booking.ClassUnavailable {
+		p.r.Providers.Doubt(p.o.Provider.Name)
+	}
+}
+
+// hear carries out an action that only asks, and keeps the answer for the next look.
+func (p *pass) hear(ctx context.Context, step lifecycle.Step) {
+	at := p.r.Clock()
+	switch step.Action {
+	case lifecycle.LookupOwner:
+		p.o.Heard.Owner = p.list(ctx, at, p.api.FindByOwner, step.Reference)
+	case lifecycle.Find:
+		p.o.Heard.Found = p.list(ctx, at, p.api.FindByClientReference, step.Reference)
+	case lifecycle.ReadBooking:
+		reading := &lifecycle.Reading{}
+		reading.Err = p.ask(ctx, func(ctx context.Context) (err error) {
+			reading.AskedAt = p.r.Clock()
+			reading.Booking, err = p.api.Get(ctx, step.Reference)
+			return err
+		})
+		p.o.Heard.Read = reading
+	case lifecycle.Quote:
+		quotation := &lifecycle.Quotation{}
+		quotation.Err = p.ask(ctx, func(ctx context.Context) (err error) {
+			quotation.Offer, err = p.api.Quote(ctx, *p.o.Ticket.Wanted)
+			return err
+		})
+		p.o.Heard.Offer = quotation
+	}
+}
+
+// list looks bookings up by a name. AskedAt is taken at each try: it is what absence is judged by.
+func (p *pass) list(
+	ctx context.Context, at time.Time, find func(context.Context, string) ([]booking.Booking, error), name string,
+) *lifecycle.Listing {
+	listing := &lifecycle.Listing{AskedAt: at}
+	listing.Err = p.ask(ctx, func(ctx context.Context) (err error) {
+		listing.AskedAt = p.r.Clock()
+		listing.Bookings, err = find(ctx, name)
+		return err
+	})
+	return listing
+}
+
+// send sends the open operation. The call outlives a shutdown that begins meanwhile: its answer is worth waiting for.
+func (p *pass) send(ctx context.Context) {
+	op := *p.o.Ticket.Status.Operation
+	uid, harmless := p.ticket.UID, p.o.Fresh
+	var out booking.Outcome
+	for {
+		p.o.Now = p.r.Clock()
+		if !p.r.memory.open(uid, op, p.o.Now) {
+			out = tooLate()
+			break
+		}
+		// From here on the operation may take effect, also if this process dies now.
+		p.r.memory.sending(uid, op.ID, false)
+		out = p.call(ctx, op)
+		if out.Kind != booking.Rejected || out.Failure == nil || !limited(out.Failure) ||
+			!p.pause(ctx, out.Failure.RetryAfter) {
+			break
+		}
+	}
+	if out.Kind == booking.Rejected {
+		p.r.memory.sending(uid, op.ID, harmless)
+	} else {
+		p.o.Fresh = false
+	}
+	if out.Failure != nil {
+		p.doubt(out.Failure)
+	}
+	p.o.Now, p.o.Heard.Sent = p.r.Clock(), &out
+}
+
+func tooLate() booking.Outcome {
+	return booking.Outcome{Kind: booking.Rejected, Failure: &booking.CallError{
+		Class: booking.ClassUnavailable, Code: codeTooLate, Detail: "the time in which the operation may be sent is over",
+	}}
+}
+
+// call makes one call of an operation, with the bytes that were written down.
+func (p *pass) call(ctx context.Context, op flightsv1.OperationStatus) booking.Outcome {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.Provider.Timeout+5*time.Second)
+	defer cancel()
+	key := ""
+	if p.o.Provider.KeyTTL > 0 {
+		key = op.ID
+	}
+	switch op.Kind {
+	case flightsv1.OperationBook:
+		return p.api.Book(ctx, booking.BookRequest{
+			Names: booking.Names{ClientReference: op.ClientReference, Owner: op.Owner}, Order: *op.Order,
+			OfferID: op.OfferID, Ceiling: ceiling(op), IdempotencyKey: key,
+		})
+	case flightsv1.OperationChange:
+		return p.api.Change(ctx, booking.ChangeRequest{
+			BookingID: op.BookingID, IfVersion: op.BookingVersion, Order: *op.Order, OfferID: op.OfferID,
+			Ceiling: ceiling(op), IdempotencyKey: key,
+		})
+	default:
+		return p.api.Cancel(ctx, booking.CancelRequest{BookingID: op.BookingID, IdempotencyKey: key})
+	}
+}
+
+// ceiling is the price that was quoted: more is never paid.
+func ceiling(op flightsv1.OperationStatus) money.Amount {
+	if op.Price == nil {
+		return money.Amount{}
+	}
+	amount, err := money.Parse(op.Price.Amount, op.Price.Currency)
+	if err != nil {
+		return money.Amount{} // only a status that somebody edited; the provider refuses a ceiling of nothing
+	}
+	return amount
+}
+
+// setFinalizer puts the finalizer on or takes it off, on the version of the ticket that was decided about.
+func (p *pass) setFinalizer(ctx context.Context, on bool) error {
+	next := p.ticket.DeepCopy()
+	if on {
+		controllerutil.AddFinalizer(next, flightsv1.BookingFinalizer)
+	} else {
+		controllerutil.RemoveFinalizer(next, flightsv1.BookingFinalizer)
+	}
+	patch := client.MergeFromWithOptions(p.ticket, client.MergeFromWithOptimisticLock{})
+	if err := p.r.Client.Patch(ctx, next, patch); err != nil {
+		return err
+	}
+	heard, fresh := p.o.Heard, p.o.Fresh
+	p.look(next)
+	p.o.Heard, p.o.Fresh = heard, fresh
+	return nil
+}

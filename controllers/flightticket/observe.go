@@ -1,0 +1,188 @@
+package flightticket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
+	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/money"
+	"github.com/flight-operator/flight-operator/internal/places"
+)
+
+// pass is one look at one ticket: what was observed, and what it was observed with.
+type pass struct {
+	r      *Reconciler
+	ticket *flightsv1.FlightTicket
+	route  places.Route
+	// api is the provider under one credential, which o.Provider.Identity names. It stays the same for the whole pass:
+	// a credential that is rotated in between must not send for another account.
+	api booking.Provider
+	o   lifecycle.Observation
+	// waited is how long this pass has waited for the limiter.
+	waited time.Duration
+}
+
+// read reads a ticket from the cache, and from the API server if it has an open operation: a cache that lags could show
+// one that is closed already, and it would be sent again.
+func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*flightsv1.FlightTicket, error) {
+	ticket := &flightsv1.FlightTicket{}
+	err := r.Client.Get(ctx, key, ticket)
+	if err == nil && ticket.Status.Operation != nil {
+		ticket = &flightsv1.FlightTicket{}
+		err = r.Live.Get(ctx, key, ticket)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read ticket: %w", err)
+	}
+	return ticket, nil
+}
+
+// observe gathers what a decision rests on.
+func (r *Reconciler) observe(ctx context.Context, ticket *flightsv1.FlightTicket) (*pass, error) {
+	p := &pass{r: r}
+	p.o.NewID, p.o.Recheck = r.NewID(), r.Recheck
+	p.look(ticket)
+	if err := p.observeProvider(ctx); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// look takes the facts of a ticket as it was just read or written.
+func (p *pass) look(ticket *flightsv1.FlightTicket) {
+	p.ticket = ticket
+	p.o.Now = p.r.Clock()
+	p.o.PoliciesLoaded = p.r.PoliciesLoaded()
+	p.o.Ticket = lifecycle.Ticket{
+		Names: lifecycle.Names{
+			Installation: p.r.Installation, Namespace: ticket.Namespace, Name: ticket.Name, UID: ticket.UID,
+		},
+		Generation:           ticket.Generation,
+		Deleting:             !ticket.DeletionTimestamp.IsZero(),
+		Finalizer:            controllerutil.ContainsFinalizer(ticket, flightsv1.BookingFinalizer),
+		Suspend:              ticket.Spec.Suspend,
+		Retain:               ticket.Spec.DeletionPolicy == flightsv1.DeletionPolicyRetain,
+		ReconcileRequestedAt: ticket.Annotations[flightsv1.ReconcileRequestedAtAnnotation],
+		Status:               *ticket.Status.DeepCopy(),
+	}
+	p.lookAtSpec(ticket.Spec)
+	op := ticket.Status.Operation
+	p.o.Fresh = op != nil && p.r.memory.harmless(ticket.UID, op.ID)
+}
+
+func (p *pass) lookAtSpec(spec flightsv1.FlightTicketSpec) {
+	route, err := places.Resolve(spec.From, spec.To)
+	if err != nil {
+		p.o.Ticket.Problem = explainPlace(err)
+		return
+	}
+	if spec.MaxPrice != nil {
+		p.o.Ticket.Ceiling, err = money.Parse(spec.MaxPrice.Amount, spec.MaxPrice.Currency)
+		if err != nil {
+			p.o.Ticket.Problem = fmt.Sprintf("spec.maxPrice: %s", err)
+			return
+		}
+	}
+	p.route = route
+	p.o.Ticket.Route = &flightsv1.RouteStatus{Origin: end(route.Origin), Destination: end(route.Destination)}
+	p.o.Ticket.Wanted = &flightsv1.Order{
+		Origin: route.Origin.IATA, Destination: route.Destination.IATA, Seats: spec.Number, DepartureDate: spec.DepartureDate,
+		ReturnDate: spec.ReturnDate, Cabin: spec.Cabin, Passengers: spec.Passengers,
+	}
+}
+
+func explainPlace(err error) string {
+	var at *places.EndError
+	if errors.As(err, &at) {
+		return fmt.Sprintf("spec.%s: %s", at.Field, at.Err)
+	}
+	return err.Error()
+}
+
+func end(p places.Place) flightsv1.RouteEnd {
+	return flightsv1.RouteEnd{Text: p.Text, IATA: p.IATA, City: p.City, Country: p.Country}
+}
+
+// observeProvider finds the provider that the ticket is pinned to, else the one that it asks for.
+func (p *pass) observeProvider(ctx context.Context) error {
+	name, pinned, err := p.r.providerOf(ctx, p.ticket)
+	if err != nil {
+		return err
+	}
+	p.o.Provider = lifecycle.Provider{Name: name}
+	if name == "" {
+		return nil
+	}
+	var provider flightsv1.BookingProvider
+	err = p.r.Client.Get(ctx, client.ObjectKey{Name: name}, &provider)
+	if apierrors.IsNotFound(err) || (err == nil && !pinned && !provider.DeletionTimestamp.IsZero()) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read provider %s: %w", name, err)
+	}
+	p.connect(&provider)
+	return nil
+}
+
+func (p *pass) connect(provider *flightsv1.BookingProvider) {
+	can := provider.Spec.Capabilities
+	api, account, rotated := p.r.Providers.Connected(provider.Name, provider.UID, provider.Generation)
+	p.api = api
+	p.o.Provider = lifecycle.Provider{
+		Found: true, Name: provider.Name, Ready: api != nil, Trouble: trouble(provider),
+		Identity:   flightsv1.ProviderIdentity{Name: provider.Name, UID: provider.UID, Account: account},
+		Generation: provider.Generation, CredentialsRotatedAt: rotated,
+		KeyTTL: can.IdempotencyKeyTTL.Duration, Lookup: ptr.Deref(can.Lookup, true),
+		Timeout: provider.Spec.Timeout.Duration, ReadLag: can.ReadLag.Duration, MaxProcessing: can.MaxProcessing.Duration,
+		Wait: p.r.Providers.Pause(provider.Name, p.o.Now),
+	}
+	if rotated == nil {
+		p.o.Provider.CredentialsRotatedAt = provider.Status.CredentialsRotatedAt
+	}
+}
+
+func trouble(provider *flightsv1.BookingProvider) string {
+	ready := meta.FindStatusCondition(provider.Status.Conditions, flightsv1.ConditionReady)
+	if ready == nil || ready.Status == "True" || ready.ObservedGeneration != provider.Generation {
+		return "it is being connected"
+	}
+	return ready.Message
+}
+
+// providerOf names a ticket's provider. Pinned says that an operation or a booking is there already. An empty name
+// means that the ticket names none and that there isn't exactly one default.
+func (r *Reconciler) providerOf(ctx context.Context, t *flightsv1.FlightTicket) (name string, pinned bool, err error) {
+	switch {
+	case t.Status.Operation != nil:
+		return t.Status.Operation.Provider.Name, true, nil
+	case t.Status.Booking != nil:
+		return t.Status.Booking.Provider.Name, true, nil
+	case t.Spec.ProviderRef != nil:
+		return t.Spec.ProviderRef.Name, false, nil
+	}
+	var all flightsv1.BookingProviderList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return "", false, fmt.Errorf("list providers: %w", err)
+	}
+	for _, provider := range all.Items {
+		if !provider.Spec.Default || !provider.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if name != "" {
+			return "", false, nil // two defaults: guessing could buy with the wrong one
+		}
+		name = provider.Name
+	}
+	return name, false, nil
+}

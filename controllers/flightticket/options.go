@@ -1,0 +1,63 @@
+package flightticket
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/policy"
+)
+
+// Providers tells what this process knows of the booking APIs.
+type Providers interface {
+	// Connected returns a provider's API under its present credential, the account that the credential belongs to, and
+	// when the credential last changed. The API is nil unless the credential was accepted for exactly this uid and
+	// generation of the BookingProvider. It stays bound to that credential and account.
+	Connected(name string, uid types.UID, generation int64) (api booking.Provider, account string, rotated *metav1.Time)
+	// Pause returns how long the provider's breaker or a pause that it asked for lasts still; zero: calls are let
+	// through.
+	Pause(name string, now time.Time) time.Duration
+	// Doubt asks for a new look at a provider that answered as if it or its credential were no longer good.
+	Doubt(name string)
+}
+
+// Policies is the second gate. *policy.Engine is one.
+type Policies interface {
+	Decide(ctx context.Context, r policy.Request) (policy.Decision, error)
+}
+
+// Options are what a Reconciler is made with. All but PolicyChanges are required.
+type Options struct {
+	// Client reads from the cache and writes. Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+	// Events tells users what has happened.
+	Events events.EventRecorder
+
+	Providers Providers
+	Policies  Policies
+	// PoliciesLoaded says whether the engine holds every policy of the cluster.
+	PoliciesLoaded func() bool
+	// PolicyChanges gets a value when the engine's contents have changed: tickets that a policy refused are looked at
+	// again. Nil: they are looked at every Recheck.
+	PolicyChanges <-chan struct{}
+
+	// Installation is the name of this installation in what bookings are called; it must outlive the cluster.
+	Installation string
+	// Recheck is how long a ticket rests that waits for something which nobody announces.
+	Recheck time.Duration
+	// Workers is how many tickets are worked on at once.
+	Workers int
+
+	// Clock tells the time, with its monotonic part. NewID makes an id that is never made again, not even by another
+	// process or after a restore.
+	Clock func() time.Time
+	NewID func() string
+	// Metrics counts.
+	Metrics *Metrics
+}
