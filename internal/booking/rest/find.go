@@ -41,7 +41,7 @@ func (p *Provider) find(ctx context.Context, query ListBookingsParams, mine func
 	for range maxPages {
 		var page BookingList
 		if err := p.read(ctx, nil, &page, func(ctx context.Context) (*http.Response, error) {
-			return p.reads.ListBookings(ctx, &query)
+			return p.api.ListBookings(ctx, &query)
 		}); err != nil {
 			return nil, err
 		}

@@ -52,12 +52,11 @@ type Options struct {
 
 // Provider is a booking API under one credential. It is safe for concurrent use.
 type Provider struct {
-	reads, writes *apiClient
-	close         func()
-	timeout       time.Duration
-	sendKeys      bool
-	token         string
-	now           func() time.Time
+	api      *apiClient
+	timeout  time.Duration
+	sendKeys bool
+	token    string
+	now      func() time.Time
 }
 
 var _ booking.Provider = (*Provider)(nil)
@@ -93,26 +92,16 @@ func New(o Options) (*Provider, error) {
 		r.Header.Set("User-Agent", agent)
 		return nil
 	}
-	readTransport, writeTransport := newTransports(roots, o.AllowPrivate)
-	p.close = readTransport.CloseIdleConnections
-	p.reads = newAPIClient(endpoint, readTransport, headers)
-	p.writes = newAPIClient(endpoint, writeTransport, headers, neverReplay)
-	return p, nil
-}
-
-// Close drops idle connections. The Provider stays usable.
-func (p *Provider) Close() { p.close() }
-
-func newAPIClient(endpoint string, transport http.RoundTripper, editors ...RequestEditorFn) *apiClient {
-	return &apiClient{
+	p.api = &apiClient{
 		Server: endpoint,
 		Client: &http.Client{
-			Transport: transport,
+			Transport: newTransport(roots, o.AllowPrivate),
 			// The credential goes to the host that the admin named, and to no other.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		RequestEditors: editors,
+		RequestEditors: []RequestEditorFn{headers, neverReplay},
 	}
+	return p, nil
 }
 
 func parseEndpoint(endpoint string) (string, error) {
@@ -161,7 +150,7 @@ func parseRoots(bundle []byte) (*x509.CertPool, error) {
 func (p *Provider) Account(ctx context.Context) (booking.Account, error) {
 	var body Account
 	if err := p.read(ctx, nil, &body, func(ctx context.Context) (*http.Response, error) {
-		return p.reads.GetAccount(ctx)
+		return p.api.GetAccount(ctx)
 	}); err != nil {
 		return booking.Account{}, err
 	}
@@ -175,7 +164,7 @@ func (p *Provider) Account(ctx context.Context) (booking.Account, error) {
 func (p *Provider) Quote(ctx context.Context, order flightsv1.Order) (booking.Offer, error) {
 	var body QuoteList
 	if err := p.read(ctx, &order, &body, func(ctx context.Context) (*http.Response, error) {
-		return p.reads.CreateQuotes(ctx, QuoteRequest{Order: toOrder(order)})
+		return p.api.CreateQuotes(ctx, QuoteRequest{Order: toOrder(order)})
 	}); err != nil {
 		return booking.Offer{}, err
 	}
@@ -189,7 +178,7 @@ func (p *Provider) Get(ctx context.Context, bookingID string) (booking.Booking, 
 	}
 	var body Booking
 	if err := p.read(ctx, nil, &body, func(ctx context.Context) (*http.Response, error) {
-		return p.reads.GetBooking(ctx, bookingID)
+		return p.api.GetBooking(ctx, bookingID)
 	}); err != nil {
 		return booking.Booking{}, err
 	}
@@ -216,7 +205,7 @@ func (p *Provider) Book(ctx context.Context, r booking.BookRequest) booking.Outc
 		return bookOutcome(b, accepted)
 	}
 	return p.write(ctx, &r.Order, expect, func(ctx context.Context) (*http.Response, error) {
-		return p.writes.CreateBooking(ctx, &CreateBookingParams{IdempotencyKey: p.key(r.IdempotencyKey)}, body)
+		return p.api.CreateBooking(ctx, &CreateBookingParams{IdempotencyKey: p.key(r.IdempotencyKey)}, body)
 	})
 }
 
@@ -237,7 +226,7 @@ func (p *Provider) Change(ctx context.Context, r booking.ChangeRequest) booking.
 	}
 	return p.write(ctx, &r.Order, expect, func(ctx context.Context) (*http.Response, error) {
 		params := &ChangeBookingParams{IfMatch: r.IfVersion, IdempotencyKey: p.key(r.IdempotencyKey)}
-		return p.writes.ChangeBooking(ctx, r.BookingID, params, body)
+		return p.api.ChangeBooking(ctx, r.BookingID, params, body)
 	})
 }
 
@@ -254,7 +243,7 @@ func (p *Provider) Cancel(ctx context.Context, r booking.CancelRequest) booking.
 	}
 	return p.write(ctx, nil, expect, func(ctx context.Context) (*http.Response, error) {
 		params := &CancelBookingParams{IdempotencyKey: p.key(r.IdempotencyKey)}
-		return p.writes.CancelBooking(ctx, r.BookingID, params)
+		return p.api.CancelBooking(ctx, r.BookingID, params)
 	})
 }
 
@@ -266,7 +255,7 @@ func (p *Provider) key(key string) *IdempotencyKey {
 }
 
 // String hides the token from anything that prints a Provider.
-func (p *Provider) String() string { return fmt.Sprintf("rest.Provider(%s)", p.reads.Server) }
+func (p *Provider) String() string { return fmt.Sprintf("rest.Provider(%s)", p.api.Server) }
 
 // GoString hides the token from %#v too.
 func (p *Provider) GoString() string { return p.String() }

@@ -53,7 +53,6 @@ func dial(t *testing.T, server *httptest.Server, edit func(*rest.Options)) *rest
 	if err != nil {
 		t.Fatalf("make provider: %v", err)
 	}
-	t.Cleanup(p.Close)
 	return p
 }
 
