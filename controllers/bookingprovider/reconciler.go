@@ -1,0 +1,184 @@
+package bookingprovider
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+)
+
+const (
+	// firstRetry and slowestRetry bound the pauses between looks at a provider that doesn't answer.
+	firstRetry   = time.Second
+	slowestRetry = 30 * time.Second
+	// refusedRetry is the pause after a refused or missing credential. A changed Secret is seen at once.
+	refusedRetry = 5 * time.Minute
+	// inUseRetry is the pause of a provider that is being deleted while tickets use it.
+	inUseRetry = 5 * time.Second
+	// callTime bounds one look at a provider.
+	callTime = 30 * time.Second
+)
+
+// Options are what a Reconciler is made with. All are required.
+type Options struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Events tells admins what has happened.
+	Events events.EventRecorder
+	// Registry is filled, Secrets are read. Namespace is the operator's own.
+	Registry  *Registry
+	Secrets   *Secrets
+	Namespace string
+	// Poll is how often a provider that is well is looked at.
+	Poll time.Duration
+	// UserAgent is sent to booking APIs.
+	UserAgent string
+	Clock     func() time.Time
+	Metrics   *Metrics
+}
+
+// Reconciler keeps connections to booking APIs, and the conditions that speak of them.
+type Reconciler struct {
+	Options
+	backoff workqueue.TypedRateLimiter[ctrl.Request]
+}
+
+// New returns a Reconciler.
+func New(o Options) *Reconciler {
+	return &Reconciler{
+		Options: o,
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, slowestRetry),
+	}
+}
+
+// Reconcile looks at one provider.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	p := &flightsv1.BookingProvider{}
+	err := r.Client.Get(ctx, req.NamespacedName, p)
+	if apierrors.IsNotFound(err) {
+		r.Registry.drop(req.Name)
+		r.backoff.Forget(req)
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("read provider: %w", err)
+	}
+	if gone, err := r.finalizer(ctx, p); gone || err != nil {
+		return conflictLater(err)
+	}
+	found, asked, err := r.look(ctx, p)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if asked {
+		if err := r.tell(ctx, p, found); err != nil {
+			return conflictLater(err)
+		}
+	}
+	return r.rest(req, p, found), nil
+}
+
+func conflictLater(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return ctrl.Result{RequeueAfter: firstRetry}, nil
+	}
+	return ctrl.Result{}, err
+}
+
+// look reads the credential and asks the provider, unless all is as it was a moment ago. Asked is false then.
+func (r *Reconciler) look(ctx context.Context, p *flightsv1.BookingProvider) (f finding, asked bool, err error) {
+	token, f, err := r.token(ctx, p)
+	if err != nil {
+		return f, false, err
+	}
+	if f.reason != "" {
+		r.Registry.drop(p.Name)
+		return f, true, nil
+	}
+	c, f := r.connect(p, token)
+	if f.reason != "" {
+		r.Registry.drop(p.Name)
+		return f, true, nil
+	}
+	if c.usable && r.Clock().Sub(c.checked) < r.Poll {
+		return finding{reason: flightsv1.ReasonProviderReady, message: "books with account " + c.account}, true, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	c, f = r.ask(ctx, p, c)
+	if f.limited {
+		return f, false, nil
+	}
+	c.checked = r.Clock()
+	r.Registry.put(p.Name, c)
+	return f, true, nil
+}
+
+// rest says when a provider is looked at again.
+func (r *Reconciler) rest(req ctrl.Request, p *flightsv1.BookingProvider, f finding) ctrl.Result {
+	after := r.pause(req, f)
+	if !p.DeletionTimestamp.IsZero() {
+		after = min(after, inUseRetry)
+	}
+	return ctrl.Result{RequeueAfter: after}
+}
+
+func (r *Reconciler) pause(req ctrl.Request, f finding) time.Duration {
+	switch {
+	case f.good():
+		r.backoff.Forget(req)
+		return r.Poll + time.Duration(rand.Int64N(int64(r.Poll)/5+1))
+	case f.limited, f.reason == flightsv1.ReasonUnreachable, f.reason == flightsv1.ReasonEndpointForbidden:
+		return r.backoff.When(req)
+	case f.reason == flightsv1.ReasonSecretForbidden:
+		return slowestRetry // no watch tells when the right is given
+	default:
+		return refusedRetry
+	}
+}
+
+// finalizer keeps our finalizer on a provider while it is there, and takes it off when it is deleted and no ticket
+// uses it any more. Gone says that nothing else is to be done.
+func (r *Reconciler) finalizer(ctx context.Context, p *flightsv1.BookingProvider) (gone bool, err error) {
+	has := controllerutil.ContainsFinalizer(p, flightsv1.ProviderInUseFinalizer)
+	if p.DeletionTimestamp.IsZero() {
+		if has {
+			return false, nil
+		}
+		return false, r.setFinalizer(ctx, p, true)
+	}
+	if !has {
+		return true, nil
+	}
+	var users flightsv1.FlightTicketList
+	if err := r.Client.List(ctx, &users, client.MatchingFields{usesIndex: p.Name}, client.Limit(1)); err != nil {
+		return false, fmt.Errorf("list tickets of provider: %w", err)
+	}
+	if len(users.Items) > 0 {
+		return false, nil
+	}
+	return true, r.setFinalizer(ctx, p, false)
+}
+
+func (r *Reconciler) setFinalizer(ctx context.Context, p *flightsv1.BookingProvider, on bool) error {
+	before := p.DeepCopy()
+	if on {
+		controllerutil.AddFinalizer(p, flightsv1.ProviderInUseFinalizer)
+	} else {
+		controllerutil.RemoveFinalizer(p, flightsv1.ProviderInUseFinalizer)
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.Client.Patch(ctx, p, patch); err != nil {
+		return fmt.Errorf("set finalizer of provider: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package bookingprovider
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+)
+
+// verdict is the value of one condition.
+type verdict struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+// tell writes what was found into the provider's status if that changes it, and an event when the reason is a new one.
+func (r *Reconciler) tell(ctx context.Context, p *flightsv1.BookingProvider, f finding) error {
+	was := p.Status.DeepCopy()
+	c, connected := r.Registry.get(p.Name)
+	p.Status.ObservedGeneration = p.Generation
+	if connected {
+		p.Status.CredentialsRotatedAt = c.rotated
+		if c.accepted {
+			p.Status.Account = c.account
+		}
+	}
+	credential, reachable := verdicts(f, connected && c.accepted)
+	ready := verdict{metav1.ConditionFalse, f.reason, f.message}
+	if f.good() {
+		ready.status = metav1.ConditionTrue
+	}
+	r.set(p, flightsv1.ConditionCredentialsAccepted, credential)
+	r.set(p, flightsv1.ConditionReachable, reachable)
+	r.set(p, flightsv1.ConditionReady, ready)
+	r.while(p, flightsv1.ConditionReconciling, f.reason == flightsv1.ReasonUnreachable, ready)
+	r.while(p, flightsv1.ConditionStalled, !f.good() && f.reason != flightsv1.ReasonUnreachable, ready)
+	if equality.Semantic.DeepEqual(*was, p.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, p); err != nil {
+		return fmt.Errorf("write status of provider: %w", err)
+	}
+	r.tellEvent(p, was, f)
+	return nil
+}
+
+func (r *Reconciler) tellEvent(p *flightsv1.BookingProvider, was *flightsv1.BookingProviderStatus, f finding) {
+	before := meta.FindStatusCondition(was.Conditions, flightsv1.ConditionReady)
+	rotated := was.CredentialsRotatedAt != nil && !was.CredentialsRotatedAt.Equal(p.Status.CredentialsRotatedAt)
+	switch {
+	case before == nil || before.Reason != f.reason:
+		kind := corev1.EventTypeWarning
+		if f.good() {
+			kind = corev1.EventTypeNormal
+		}
+		r.Events.Eventf(p, nil, kind, f.reason, "Connect", "%s", f.message)
+	case rotated && f.good():
+		r.Events.Eventf(p, nil, corev1.EventTypeNormal, flightsv1.ReasonAccepted, "Connect",
+			"took up the changed credential in Secret %s", p.Spec.CredentialsSecretRef.Name)
+	}
+}
+
+// verdicts says what a finding means for the credential and for the API behind it.
+func verdicts(f finding, accepted bool) (credential, reachable verdict) {
+	untried := verdict{metav1.ConditionUnknown, flightsv1.ReasonNotTried, "not tried: see the condition Ready"}
+	good := verdict{metav1.ConditionTrue, flightsv1.ReasonAccepted, "the booking API accepted the credential"}
+	answers := verdict{metav1.ConditionTrue, flightsv1.ReasonAnswering, "the booking API answers"}
+	bad := verdict{metav1.ConditionFalse, f.reason, f.message}
+	switch f.reason {
+	case flightsv1.ReasonProviderReady:
+		return good, answers
+	case flightsv1.ReasonCredentialsRefused:
+		return bad, answers
+	case flightsv1.ReasonUnreachable, flightsv1.ReasonEndpointForbidden:
+		if accepted {
+			return good, bad
+		}
+		return untried, bad
+	default: // the Secret
+		return bad, untried
+	}
+}
+
+func (r *Reconciler) set(p *flightsv1.BookingProvider, kind string, v verdict) {
+	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
+		Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: p.Generation,
+		LastTransitionTime: metav1.NewTime(r.Clock()),
+	})
+}
+
+func (r *Reconciler) while(p *flightsv1.BookingProvider, kind string, is bool, v verdict) {
+	if is {
+		r.set(p, kind, verdict{metav1.ConditionTrue, v.reason, v.message})
+		return
+	}
+	meta.RemoveStatusCondition(&p.Status.Conditions, kind)
+}
