@@ -1,0 +1,52 @@
+# One gate, few words. `make` lists them. Times are for 2 cores.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo dev test check cover generate programs
+
+# Only the race detector needs a C compiler; it turns cgo on for itself.
+export CGO_ENABLED := 0
+
+GO_FILES = git ls-files --cached --others --exclude-standard '*.go'
+# Modules of their own that hold Go code of ours, as against those that only pin a tool.
+NESTED = $(sort $(dir $(foreach mod,$(wildcard hack/*/go.mod),$(wildcard $(dir $(mod))*.go))))
+
+help: ## list what can be made
+	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## play the whole story on a real control plane, then clean up. Needs Go. First time about 15 min, then under 1 min
+	@go run ./cmd/dev demo
+
+dev: ## the same set-up, and it stays until Ctrl-C: .dev/kubeconfig and .dev/env. Needs Go
+	@go run ./cmd/dev up
+
+test: programs ## all tests, with the race detector. Needs Go, gcc and git. First time about 20 min, then 4
+	@echo "== go test -race ./..."
+	CGO_ENABLED=1 go test -race -count=1 ./...
+	@for module in $(NESTED); do \
+		ls $$module*_test.go >/dev/null 2>&1 || continue; \
+		echo "== go test in $$module"; (cd $$module && go test -count=1 ./...); \
+	done
+
+check: ## formatting, vet, conventions, fresh generated files, linters. Needs Go and git. First time about 6 min, then 1
+	@echo "== gofmt"
+	@stale=$$($(GO_FILES) | xargs gofmt -l); [ -z "$$stale" ] || { echo "run gofmt -w on:" $$stale >&2; exit 1; }
+	@echo "== go vet"
+	go vet ./...
+	@for module in $(NESTED); do echo "== go vet in $$module"; (cd $$module && go vet ./...); done
+	@echo "== layout and conventions"
+	@go test -count=1 -v . | grep -v '^=== '
+	@echo "== generated files"
+	@hack/check-generated.sh
+	@echo "== golangci-lint (its first build takes about 4 min)"
+	go tool -modfile=hack/tools/golangci-lint/go.mod golangci-lint run ./...
+
+cover: ## coverage of the packages that everything rests on; fails under 85 %. Needs Go
+	@hack/cover.sh 85 internal/policy internal/places controllers/flightticket/lifecycle
+
+generate: ## write CRDs, RBAC, webhook configuration, deep copies, booking client and server. Needs Go. First time 2 min
+	hack/generate.sh
+
+programs: # what tests and demo start: built here, since `go test` keeps the progress of a build to itself
+	@echo "== programs of the control plane"
+	@go run ./cmd/dev programs
