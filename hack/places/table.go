@@ -16,8 +16,12 @@ var (
 	// noAlias are keywords that are no names: addresses, ICAO codes, lists of codes. Codes of three letters go too:
 	// metropolitan areas come from a table of their own, since the keywords know ten of them only.
 	noAlias = regexp.MustCompile(`^[A-Z0-9,]{2,}$|https?:|^.{0,2}$|^.{60,}$|[?]|[\t\r\n]`)
-	// sights are keywords that name no place that an airport serves.
-	sights = map[string]bool{"disney": true, "disneyland": true, "olympics": true, "kurdish": true, "kurd": true, "java": true}
+	// misleading are keywords that name no place, or one that is better known elsewhere: York isn't in Pennsylvania,
+	// and who writes Ahmadabad doesn't mean Tehran.
+	misleading = set("disney", "disneyland", "olympics", "kurdish", "kurd", "java", "york", "middletown", "ahmadabad", "lewis",
+		"playa", "normal", "global", "geopark", "sekai", "oki", "cargo", "height", "long runway", "vulcano", "regional", "shell",
+		"diamonds", "kimberlite", "estafeta", "banana", "libby", "black sea", "north sea", "offshore", "ela", "formerly kfca",
+		"formerly kyum", "gaucharan", "covington", "alcantara", "minghi")
 )
 
 // writeTable writes one record a line: D(ate), C(ountry) code name, R(egion) code name, A(irport) code name city
@@ -28,22 +32,18 @@ func writeTable(w *bytes.Buffer, date string, src source, keep map[string]bool) 
 	slices.SortFunc(src.Countries, byCode)
 	slices.SortFunc(src.Regions, byCode)
 	slices.SortFunc(src.Airports, func(a, b sourceAirport) int { return cmp.Compare(a.IATA, b.IATA) })
-	areas := map[string]bool{}
 	for _, c := range src.Countries {
-		areas[strings.ToLower(c.Name)] = true
 		fmt.Fprintf(w, "C\t%s\t%s\n", c.Code, clean(c.Name))
 	}
+	kept := func(a sourceAirport) bool { return iata.MatchString(a.IATA) && (a.Scheduled == "yes" || keep[a.IATA]) }
+	none := otherPlaces(src, kept)
 	served := map[string]bool{}
 	var rows bytes.Buffer
-	for _, r := range src.Regions {
-		areas[strings.ToLower(r.Name)] = true
-	}
 	for _, a := range src.Airports {
-		if !iata.MatchString(a.IATA) || (a.Scheduled != "yes" && !keep[a.IATA]) {
-			continue
+		if kept(a) {
+			served[a.Region] = true
+			writeAirport(&rows, a, none)
 		}
-		served[a.Region] = true
-		writeAirport(&rows, a, areas)
 	}
 	for _, r := range src.Regions {
 		if served[r.Code] && !strings.HasPrefix(r.Name, "(") {
@@ -53,9 +53,35 @@ func writeTable(w *bytes.Buffer, date string, src source, keep map[string]bool) 
 	w.Write(rows.Bytes())
 }
 
-func writeAirport(w *bytes.Buffer, a sourceAirport, areas map[string]bool) {
+// names are those that can't be an airport's keyword, in small letters.
+type names struct {
+	areas     map[string]bool     // whole countries and regions: "Java" isn't Jakarta
+	elsewhere map[string][]string // cities without scheduled service, with their regions: "Cambridge" isn't Waterloo in Ontario
+}
+
+// otherPlaces gathers the names that must not become keywords.
+func otherPlaces(src source, kept func(sourceAirport) bool) names {
+	n := names{areas: map[string]bool{}, elsewhere: map[string][]string{}}
+	for _, area := range slices.Concat(src.Countries, src.Regions) {
+		n.areas[strings.ToLower(area.Name)] = true
+	}
+	for _, a := range src.Airports {
+		if city, _ := splitCity(a); !kept(a) {
+			n.elsewhere[strings.ToLower(city)] = append(n.elsewhere[strings.ToLower(city)], a.Region)
+		}
+	}
+	return n
+}
+
+// mislead reports whether a keyword of an airport in a region would lead people who mean another place there.
+func (n names) mislead(name, region string) bool {
+	name = strings.ToLower(name)
+	return n.areas[name] || misleading[name] || slices.ContainsFunc(n.elsewhere[name], func(r string) bool { return r != region })
+}
+
+func writeAirport(w *bytes.Buffer, a sourceAirport, none names) {
 	city, others := splitCity(a)
-	aliases := slices.Concat(others, keywords(a.Keywords, areas))
+	aliases := slices.DeleteFunc(slices.Concat(others, keywords(a.Keywords)), func(k string) bool { return none.mislead(k, a.Region) })
 	slices.Sort(aliases)
 	fmt.Fprintf(w, "A\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.IATA, clean(a.Name), city, a.Country, a.Region,
 		degrees(a.Lat), degrees(a.Lon), a.Type[:1], strings.Join(slices.Compact(aliases), "|"))
@@ -66,7 +92,9 @@ func writeAirport(w *bytes.Buffer, a sourceAirport, areas map[string]bool) {
 func splitCity(a sourceAirport) (city string, others []string) {
 	text := clean(a.Municipality)
 	for _, m := range parentheses.FindAllStringSubmatch(text, -1) {
-		others = append(others, m[1])
+		if a.Country != "CN" { // districts, many of which have the names of cities
+			others = append(others, m[1])
+		}
 	}
 	text = parentheses.ReplaceAllString(text, "")
 	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == ',' })
@@ -97,18 +125,15 @@ func bareName(name string) string {
 	return name
 }
 
-// keywords returns the keywords that are names of a place that this airport serves. Names of whole countries and
-// regions would send somebody who wrote "Java" to Jakarta.
-func keywords(text string, areas map[string]bool) []string {
-	var names []string
+// keywords returns the keywords that are names.
+func keywords(text string) []string {
+	var found []string
 	for _, k := range strings.Split(text, ",") {
-		k = strings.Join(strings.Fields(strings.ReplaceAll(k, "|", " ")), " ")
-		lower := strings.ToLower(k)
-		if !noAlias.MatchString(k) && !areas[lower] && !sights[lower] {
-			names = append(names, k)
+		if k = clean(strings.ReplaceAll(k, "|", " ")); !noAlias.MatchString(k) {
+			found = append(found, k)
 		}
 	}
-	return names
+	return found
 }
 
 // degrees rounds to a thousandth of a degree, about a hundred metres.
@@ -123,4 +148,12 @@ func degrees(text string) string {
 // clean makes text fit for a field.
 func clean(text string) string {
 	return strings.Join(strings.Fields(text), " ")
+}
+
+func set(names ...string) map[string]bool {
+	in := make(map[string]bool, len(names))
+	for _, name := range names {
+		in[name] = true
+	}
+	return in
 }
