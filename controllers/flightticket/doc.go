@@ -14,3 +14,10 @@ package flightticket
 // +kubebuilder:rbac:groups=flights.com,resources=flightpolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// The rights of the program as a whole: the election of a leader, and the authentication of those who read metrics.
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=flight-operator-system,resources=leases,verbs=create
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=flight-operator-system,resources=leases,resourceNames=flight-controller,verbs=get;update
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
