@@ -31,7 +31,7 @@ type revision struct {
 // executable is what can be evaluated: a program and its parameters.
 type executable struct {
 	program    *program
-	parameters *ast.Term
+	parameters field
 }
 
 // compilePolicy does all that can be done before the first ticket. On failure the revision has no program but still
@@ -123,7 +123,7 @@ func (t moduleText) build(raw *apiextensionsv1.JSON) (executable, []Problem) {
 	if err != nil {
 		return executable{}, []Problem{{Field: specParameters, Message: err.Error()}}
 	}
-	return executable{program, term}, nil
+	return executable{program, field{ast.InternedTerm("parameters"), term}}, nil
 }
 
 // moduleSource is the Rego text of a policy and the field that it comes from.

@@ -34,18 +34,16 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	var over atomic.Bool
 	defer context.AfterFunc(ctx, func() { over.Store(true) })()
 
+	policies := e.snapshot.Load().concerning(&r)
+	if len(policies) == 0 {
+		return Decision{}, nil
+	}
+	shared, err := buildInput(r)
+	if err != nil {
+		return Decision{}, err
+	}
 	var d Decision
-	var shared []field
-	for _, h := range *e.snapshot.Load() {
-		if !h.inForce().match.matches(&r) {
-			continue
-		}
-		if shared == nil {
-			var err error
-			if shared, err = buildInput(r); err != nil {
-				return Decision{}, err
-			}
-		}
+	for _, h := range policies {
 		start := time.Now()
 		a, err := h.ask(ctx, shared, &over, e.limits.policy)
 		d.add(h.inForce(), a, err, time.Since(start))

@@ -58,12 +58,12 @@ func setLike(tb testing.TB, e *Engine, n int, make func(int) *flightsv1.FlightPo
 	if err != nil {
 		tb.Fatal(err)
 	}
-	policies := append([]*held{}, *e.snapshot.Load()...)
+	policies := append([]*held{}, e.snapshot.Load().policies...)
 	for i := range n {
 		p := make(i)
 		match, _ := newMatcher(p.Spec.Match)
 		policies = append(policies, &held{name: p.Name, serving: &revision{name: p.Name, enforcement: first.enforcement,
 			match: match, executable: first.executable}})
 	}
-	e.snapshot.Store(&policies)
+	e.snapshot.Store(newSnapshot(policies))
 }

@@ -42,13 +42,13 @@ type Engine struct {
 	limits limits
 
 	mu       sync.Mutex // of those who change the snapshot
-	snapshot atomic.Pointer[[]*held]
+	snapshot atomic.Pointer[snapshot]
 }
 
 // NewEngine returns an engine without policies.
 func NewEngine() *Engine {
 	e := &Engine{limits: defaultLimits()}
-	e.snapshot.Store(&[]*held{})
+	e.snapshot.Store(newSnapshot(nil))
 	return e
 }
 
@@ -82,7 +82,7 @@ func (e *Engine) Set(ctx context.Context, p *flightsv1.FlightPolicy) error {
 
 // lastGood is the revision that may go on serving in place of a broken p: one of the same object.
 func (e *Engine) lastGood(p *flightsv1.FlightPolicy) *revision {
-	policies := *e.snapshot.Load()
+	policies := e.snapshot.Load().policies
 	i, found := find(policies, p.Name)
 	if !found || policies[i].serving == nil || policies[i].serving.uid != p.UID {
 		return nil
@@ -99,7 +99,7 @@ func (e *Engine) Delete(name string) {
 
 // replace swaps the snapshot for one with next in place of what bears the name; nil removes. The caller holds mu.
 func (e *Engine) replace(name string, next *held) {
-	policies := slices.Clone(*e.snapshot.Load())
+	policies := slices.Clone(e.snapshot.Load().policies)
 	i, found := find(policies, name)
 	switch {
 	case found && next != nil:
@@ -109,7 +109,7 @@ func (e *Engine) replace(name string, next *held) {
 	case next != nil:
 		policies = slices.Insert(policies, i, next)
 	}
-	e.snapshot.Store(&policies)
+	e.snapshot.Store(newSnapshot(policies))
 }
 
 func find(policies []*held, name string) (int, bool) {
@@ -118,7 +118,7 @@ func find(policies []*held, name string) (int, bool) {
 
 // Loaded tells what the engine holds, by name.
 func (e *Engine) Loaded() map[string]Loaded {
-	policies := *e.snapshot.Load()
+	policies := e.snapshot.Load().policies
 	loaded := make(map[string]Loaded, len(policies))
 	for _, h := range policies {
 		loaded[h.name] = h.loaded()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/metrics"
-	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
@@ -59,15 +58,11 @@ func (rev *revision) evaluate(ctx context.Context, shared []field, over *atomic.
 	timer := time.AfterFunc(limit, cancel.Cancel)
 	defer timer.Stop()
 
-	input := ast.ObjectTerm(append(slices.Clone(shared), field{ast.InternedTerm("parameters"), rev.parameters})...)
-	store := inmem.New()
-	txn, err := store.NewTransaction(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	defer store.Abort(ctx, txn)
-	query := topdown.NewQuery(rev.program.query).WithCompiler(rev.program.compiler).WithStore(store).WithTransaction(txn).
-		WithInput(input).WithCancel(cancel).WithStrictBuiltinErrors(true).WithMetrics(metrics.NoOp()).WithTime(time.Unix(0, 1))
+	input := ast.ObjectTerm(append(slices.Clone(shared), rev.parameters)...)
+	p := rev.program
+	query := topdown.NewQuery(p.query).WithCompiler(p.compiler).WithStore(p.store).WithTransaction(p.txn).
+		WithInput(input).WithCancel(cancel).WithStrictBuiltinErrors(true).WithMetrics(metrics.NoOp()).
+		WithTime(time.Unix(0, 1)) // policies have no clock
 	answered := false
 	err = query.Iter(ctx, func(r topdown.QueryResult) error {
 		answered = true

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"context"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
 )
 
 //go:embed input.schema.json
@@ -26,10 +29,13 @@ const (
 	maxRules = 500
 )
 
-// program is a compiled module with its one query.
+// program is a compiled module with its one query. Its store is empty, and its one transaction only reads: an evaluation
+// wants to see one, and policies have no data.
 type program struct {
 	compiler *ast.Compiler
 	query    ast.Body
+	store    storage.Store
+	txn      storage.Transaction
 }
 
 // moduleText is the Rego of a policy and the field that problems with it are told of.
@@ -130,7 +136,12 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 	if err != nil {
 		return nil, t.parseProblems(err)
 	}
-	return &program{compiler: compiler, query: query}, nil
+	store := inmem.New()
+	txn, err := store.NewTransaction(context.Background())
+	if err != nil {
+		return nil, []Problem{t.at(nil, "open an empty store: %v", err)}
+	}
+	return &program{compiler, query, store, txn}, nil
 }
 
 // moduleName is what the compiler calls the module; nobody sees it.

@@ -1,0 +1,140 @@
+package policy
+
+import (
+	"bytes"
+	"io/fs"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/cover"
+	"github.com/open-policy-agent/opa/v1/format"
+	"github.com/open-policy-agent/opa/v1/tester"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/policies"
+)
+
+// libraryParameters are parameters that each shipped policy takes.
+var libraryParameters = map[string]string{
+	"advance-purchase": `{"minDays": 14, "maxDays": 330}`,
+	"route-allowlist":  `{"routes": [{"from": {"cities": ["Mumbai, IN"]}, "to": {"countries": ["GB"]}}]}`,
+	"route-denylist":   `{"routes": [{"from": {"airports": ["BOM"]}, "to": {"countries": ["RU"]}}], "directions": "One"}`,
+	"seats-per-ticket": `{"max": 5}`,
+}
+
+func libraryPolicy(name string) *flightsv1.FlightPolicy {
+	p := regoPolicy(name, "")
+	p.Spec.Library = name
+	return withParameters(p, libraryParameters[name])
+}
+
+func TestLibraryPoliciesAreComplete(t *testing.T) {
+	if got, want := len(Library()), len(libraryParameters); got != want {
+		t.Errorf("%d policies are shipped, %d are tested: %v", got, want, Library())
+	}
+	for _, name := range Library() {
+		t.Run(name, func(t *testing.T) {
+			if err := Validate(t.Context(), libraryPolicy(name)); err != nil {
+				t.Errorf("the engine refuses it: %v", err)
+			}
+			module := parseLibrary(t, name+"/"+name+".rego")
+			if len(module.Annotations) == 0 || module.Annotations[0].Title == "" || module.Annotations[0].Description == "" {
+				t.Error("METADATA above package has no title or no description")
+			}
+			for _, kind := range []string{"test_allow", "test_deny"} {
+				if !hasRule(parseLibrary(t, name+"/"+name+"_test.rego"), kind) {
+					t.Errorf("no test is named %s...", kind)
+				}
+			}
+		})
+	}
+}
+
+func hasRule(m *ast.Module, prefix string) bool {
+	for _, r := range m.Rules {
+		if strings.HasPrefix(ruleName(r), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestLibraryIsFormatted(t *testing.T) {
+	for _, file := range libraryFiles(t) {
+		source, err := fs.ReadFile(policies.FS, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		formatted, err := format.SourceWithOpts(file, source, format.Opts{RegoVersion: ast.RegoV1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(source, formatted) {
+			t.Errorf("%s isn't as opa fmt writes it; it should be:\n%s", file, formatted)
+		}
+	}
+}
+
+// TestLibraryRego runs the Rego tests, and fails unless they reach every expression of every policy.
+func TestLibraryRego(t *testing.T) {
+	modules, shipped := map[string]*ast.Module{}, map[string]*ast.Module{}
+	for _, file := range libraryFiles(t) {
+		modules[file] = parseLibrary(t, file)
+		if !strings.HasSuffix(file, "_test.rego") {
+			shipped[file] = modules[file]
+		}
+	}
+	coverage := cover.New()
+	runner := tester.NewRunner().SetModules(modules).SetCoverageQueryTracer(coverage).RaiseBuiltinErrors(true).
+		SetTimeout(time.Minute)
+	results, err := runner.RunTests(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	for r := range results {
+		ran++
+		if !r.Pass() {
+			t.Errorf("%v: %s.%s: failed (%v)", r.Location, r.Package, r.Name, r.Error)
+		}
+	}
+	if ran < 4*len(shipped) {
+		t.Errorf("only %d Rego tests ran", ran)
+	}
+	for file, report := range coverage.Report(shipped).Files {
+		if len(report.NotCovered) > 0 {
+			t.Errorf("%s: no test reaches these lines: %v", file, report.NotCovered)
+		}
+	}
+}
+
+func parseLibrary(t *testing.T, file string) *ast.Module {
+	t.Helper()
+	source, err := fs.ReadFile(policies.FS, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := ast.ParseModuleWithOpts(file, string(source), ast.ParserOptions{ProcessAnnotation: true, RegoVersion: ast.RegoV1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return module
+}
+
+func libraryFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := fs.WalkDir(policies.FS, ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && path.Ext(p) == ".rego" {
+			files = append(files, p)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
