@@ -33,13 +33,13 @@ var (
 // normalise makes a provider's words fit to be shown: one line, at most maxDetail runes, without the given secrets,
 // links, mail addresses, tokens, identifiers and times. It is the same for two answers that differ in those alone.
 func normalise(text string, secrets []string) string {
-	// Bounded before the work: the answer may be a megabyte of one word.
-	if len(text) > 8<<10 {
-		text = text[:8<<10]
-	}
 	text = strings.Map(printable, strings.ToValidUTF8(text, " "))
 	for _, s := range secrets {
 		text = replaceFold(text, s, "…")
+	}
+	// Bounded before the rest of the work, and after the secrets are out: a cut through one would show its half.
+	if len(text) > 8<<10 {
+		text = strings.ToValidUTF8(text[:8<<10], "")
 	}
 	text = markup.ReplaceAllString(text, " ")
 	text = links.ReplaceAllString(text, "(link)")
