@@ -65,7 +65,11 @@ func compileMessage(p *flightsv1.FlightPolicy, failure *replica.Policy) string {
 	default:
 		effect = "every ticket that it matches is refused"
 	}
-	return fmt.Sprintf("generation %d does not compile, %s until it is mended: %s", p.Generation, effect, strings.TrimSpace(failure.Error))
+	why := strings.TrimSpace(failure.Error)
+	if why == "" {
+		why = "kubectl apply --dry-run=server tells why"
+	}
+	return fmt.Sprintf("generation %d does not compile, %s until it is mended: %s", p.Generation, effect, why)
 }
 
 // statusOf writes a verdict into a copy of the policy's status. Reconciling and Stalled are present only while true,

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,18 +38,16 @@ const (
 	digestLength = 12
 )
 
-// cutError stands for an error text that had no room.
-const cutError = "it doesn't compile; the log of the webhook and kubectl apply --dry-run=server tell why"
-
 // Policy is what a replica holds of one policy.
 type Policy struct {
 	// Generation is the generation that serves; 0 when none does.
 	Generation int64 `json:"g,omitempty"`
 	// Digest is the beginning of the digest of what serves: replicas with equal digests decide alike.
 	Digest string `json:"d,omitempty"`
-	// FailedGeneration is the newest generation when it could not be compiled, and Error says why.
-	FailedGeneration int64  `json:"f,omitempty"`
-	Error            string `json:"e,omitempty"`
+	// FailedGeneration is the newest generation when it could not be compiled; Error then says why.
+	FailedGeneration int64 `json:"f,omitempty"`
+	// Error may be cut, or empty where there was no room for it.
+	Error string `json:"e,omitempty"`
 }
 
 // Report is what a replica holds of all policies. The key is the policy's UID and not its name: a policy that is
@@ -64,10 +63,9 @@ func Encode(r Report) (string, error) {
 		p := r[uid]
 		p.Digest = p.Digest[:min(len(p.Digest), digestLength)]
 		p.Error = capText(p.Error, maxError)
-		if len(p.Error) > room {
-			p.Error = cutError
+		if room -= len(strconv.Quote(p.Error)); room < 0 {
+			p.Error = ""
 		}
-		room = max(0, room-len(p.Error))
 		capped[uid] = p
 	}
 	text, err := json.Marshal(capped)

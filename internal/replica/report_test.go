@@ -1,0 +1,99 @@
+package replica
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+func TestAReportIsReadAsItWasWritten(t *testing.T) {
+	report := Report{
+		"uid-1": {Generation: 3, Digest: "0123456789ab"},
+		"uid-2": {Generation: 1, Digest: "ba9876543210", FailedGeneration: 2, Error: "spec.rego:4:2: no"},
+		"uid-3": {FailedGeneration: 1, Error: "no"},
+	}
+	text, err := Encode(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(report, again); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if second, err := Encode(report); err != nil || second != text {
+		t.Errorf("an equal report is written as %q and %q (%v)", text, second, err)
+	}
+}
+
+// many makes a report of n policies, all of which fail with a long text when failing is set.
+func many(n int, failing bool) Report {
+	r := Report{}
+	for i := range n {
+		p := Policy{Generation: 1 << 40, Digest: strings.Repeat("a", 64)}
+		if failing {
+			p.FailedGeneration, p.Error = 1<<41, strings.Repeat("\"é\n", 4000)
+		}
+		r[types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i))] = p
+	}
+	return r
+}
+
+func TestThousandsOfPoliciesFitAnAnnotation(t *testing.T) {
+	for name, r := range map[string]Report{"that serve": many(2500, false), "that all fail": many(1000, true)} {
+		text, err := Encode(r)
+		if err != nil {
+			t.Errorf("%d policies %s: %v", len(r), name, err)
+		}
+		if again, err := Decode(text); err != nil || len(again) != len(r) {
+			t.Errorf("%d of %d policies %s are told (%v)", len(again), len(r), name, err)
+		}
+	}
+	if _, err := Encode(many(10000, false)); err == nil || !strings.Contains(err.Error(), "delete policies") {
+		t.Errorf("10000 policies: %v", err)
+	}
+}
+
+func TestOnlyReplicasThatRenewAreLive(t *testing.T) {
+	now := time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC)
+	lease := func(name string, age time.Duration, change ...func(*coordinationv1.Lease)) coordinationv1.Lease {
+		l := coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: LeasePrefix + name, Labels: map[string]string{Label: LabelValue},
+				Annotations: map[string]string{PoliciesAnnotation: `{"uid-1":{"g":2}}`},
+			},
+			Spec: coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-age))), LeaseDurationSeconds: ptr.To[int32](15)},
+		}
+		for _, c := range change {
+			c(&l)
+		}
+		return l
+	}
+	report := Report{"uid-1": {Generation: 2}}
+	got := Live([]coordinationv1.Lease{
+		lease("c", 5*time.Second),
+		lease("expired", 15*time.Second),
+		lease("a", 14*time.Second),
+		lease("foreign", 0, func(l *coordinationv1.Lease) { l.Labels = nil }),
+		lease("never-renewed", 0, func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }),
+		lease("without-duration", 0, func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }),
+		lease("b", 0, func(l *coordinationv1.Lease) { l.Annotations[PoliciesAnnotation] = "{garbage" }),
+	}, now)
+	want := []Replica{
+		{Name: "a", Expires: now.Add(time.Second), Report: report},
+		{Name: "b", Expires: now.Add(15 * time.Second)},
+		{Name: "c", Expires: now.Add(10 * time.Second), Report: report},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("live replicas (-want +got):\n%s", diff)
+	}
+}
