@@ -173,10 +173,12 @@ func (s *Simulator) strike(op Operation) plan {
 }
 
 // hold waits as a delaying fault says, and never for the caller: a slow server commits for callers that are gone.
-func (s *Simulator) hold(f *Fault) {
+func (s *Simulator) hold(f *Fault, call *Call) {
 	if f == nil {
 		return
 	}
+	s.mark(call, true)
+	defer s.mark(call, false)
 	var over <-chan time.Time
 	if f.Delay.Duration > 0 {
 		timer := time.NewTimer(f.Delay.Duration)
@@ -188,6 +190,13 @@ func (s *Simulator) hold(f *Fault) {
 	case <-f.Release:
 	case <-s.done:
 	}
+}
+
+func (s *Simulator) mark(call *Call, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	call.Held = held
+	s.notify()
 }
 
 // instead answers a call that isn't made.

@@ -27,6 +27,8 @@ type Call struct {
 	Key string `json:"key,omitempty"`
 	// Replayed says that the stored answer of the same key was sent.
 	Replayed bool `json:"replayed,omitempty"`
+	// Held says that a delaying fault holds the call now.
+	Held bool `json:"held,omitempty"`
 	// Fault is the effect that struck, the last one if several did.
 	Fault Effect `json:"fault,omitempty"`
 }
@@ -73,7 +75,7 @@ func (r *reply) Write(b []byte) (int, error) { return r.body.Write(b) }
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, routes http.Handler) {
 	call, hit, known := s.arrive(r)
 	if hit[1] != nil {
-		s.hold(hit[0])
+		s.hold(hit[0], call)
 		answer := &reply{header: w.Header(), status: http.StatusOK}
 		hit[1].instead(answer, r, s.newID())
 		s.send(w, answer, call)
@@ -88,10 +90,10 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, routes http.Ha
 	// The ledger goes on when the caller is gone.
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), accountKey{}, call.Account)
 	answer := s.once(r.WithContext(ctx), call, func(w http.ResponseWriter, r *http.Request) {
-		s.hold(hit[0])
+		s.hold(hit[0], call)
 		routes.ServeHTTP(w, r)
 	})
-	s.hold(hit[2])
+	s.hold(hit[2], call)
 	if hit[3] != nil {
 		s.spoil(w, answer, hit[3], call)
 		return
