@@ -60,6 +60,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// Metrics counts.
 	Metrics *Metrics
+	// Log gets one line a review.
+	Log logr.Logger
 }
 
 // Register puts all webhooks on a server.
@@ -74,10 +76,14 @@ func Handlers(o Options) map[string]http.Handler {
 	tickets := ticketValidator{policies: o.Policies, synced: o.Synced, cached: o.Cached, live: o.Live, clock: o.Clock}
 	policies := policyValidator{slots: make(chan struct{}, maxCompiles), compile: policy.Validate}
 	providers := providerValidator{live: o.Live}
+	logger := func(_ logr.Logger, req *admission.Request) logr.Logger {
+		return admission.DefaultLogConstructor(o.Log.WithName("admission"), req)
+	}
 	hook := func(name string, deadline time.Duration, decide func(context.Context, admission.Request) outcome) http.Handler {
-		return &admission.Webhook{Handler: &observed{
-			name: name, deadline: deadline, decide: decide, metrics: o.Metrics, clock: o.Clock,
-		}}
+		return &admission.Webhook{
+			Handler:        &observed{name: name, deadline: deadline, decide: decide, metrics: o.Metrics, clock: o.Clock},
+			LogConstructor: logger,
+		}
 	}
 	return map[string]http.Handler{
 		PathMutateTicket:     hook("mutate-flightticket", ticketDeadline, mutateTicket),

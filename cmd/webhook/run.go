@@ -62,7 +62,8 @@ func run(ctx context.Context, o options, log logr.Logger) error {
 	if err := addProbes(ctx, mgr, policies, reports); err != nil {
 		return err
 	}
-	managed, stop := drained(ctx, o.drain, log)
+	defer log.Info("stopped")
+	managed, stop := drained(ctx, o.drain, clock.RealClock{})
 	defer stop()
 	if err := mgr.Start(managed); err != nil {
 		return fmt.Errorf("run the webhook: %w", err)
@@ -119,6 +120,7 @@ func serveReviews(mgr ctrl.Manager, engine *policy.Engine, policies *loader.Load
 		Live:     mgr.GetAPIReader(),
 		Clock:    clock.RealClock{},
 		Metrics:  counters,
+		Log:      mgr.GetLogger(),
 	})
 	return nil
 }
@@ -143,12 +145,9 @@ func addProbes(ctx context.Context, mgr ctrl.Manager, policies *loader.Loader, r
 
 // drained returns a context that ends a while after ctx: the API server is told by and by that this process is going,
 // and sends reviews until it knows. Failing closed, each of them would refuse somebody's ticket.
-func drained(ctx context.Context, drain time.Duration, log logr.Logger) (context.Context, context.CancelFunc) {
+func drained(ctx context.Context, drain time.Duration, timers clock.WithDelayedExecution) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		log.Info("stopping", "drain", drain.String())
-		time.AfterFunc(drain, cancel)
-	})
+	stop := context.AfterFunc(ctx, func() { timers.AfterFunc(drain, cancel) })
 	return later, func() { stop(); cancel() }
 }
 
