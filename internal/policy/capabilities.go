@@ -61,8 +61,14 @@ var advice = []struct{ prefix, text string }{
 // capabilities are what the compiler knows of: the allowed built-ins and the language of Rego v1. An empty AllowNet
 // forbids references to schemas elsewhere.
 func capabilities() *ast.Capabilities {
-	c := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
+	c := allCapabilities()
 	c.Builtins = slices.DeleteFunc(c.Builtins, func(b *ast.Builtin) bool { return !slices.Contains(allowedBuiltins, b.Name) })
+	return c
+}
+
+// allCapabilities know every built-in. They are for telling what is wrong with a module, never for running one.
+func allCapabilities() *ast.Capabilities {
+	c := ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))
 	c.AllowNet = []string{}
 	return c
 }

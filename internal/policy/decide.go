@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -93,7 +94,8 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 	switch {
 	case err != nil:
 		result.Result = ResultError
-		message := shorten(fmt.Sprintf("policy %s could not be evaluated: %v; ask a cluster admin", rev.name, err))
+		reason := strings.Join(strings.Fields(err.Error()), " ") // OPA breaks some of its messages into lines
+		message := fmt.Sprintf("policy %s could not be evaluated: %s; ask a cluster admin", rev.name, shorten(reason))
 		if enforced {
 			d.Denials = append(d.Denials, Denial{Policy: rev.name, Code: CodePolicyError, Message: message})
 		} else {

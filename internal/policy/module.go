@@ -120,10 +120,11 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 		problems = append(problems, t.checkFields(resolved, fields)...)
 		problems = append(problems, t.checkMessages(resolved, fields)...)
 	}
-	schemas := ast.NewSchemaSet()
-	schemas.Put(ast.SchemaRootRef, schema)
-	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true).WithSchemas(schemas).
-		WithUseTypeCheckAnnotations(false)
+	known := capabilities()
+	if len(problems) > 0 {
+		known = allCapabilities() // the module is refused; a forbidden built-in needn't hide what else is wrong
+	}
+	compiler := newCompiler(known, schema)
 	compiler.Compile(map[string]*ast.Module{moduleName: module})
 	if compiler.Failed() {
 		return nil, append(problems, t.compilerProblems(compiler.Errors)...)
@@ -144,6 +145,13 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 	return &program{compiler, query, store, txn}, nil
 }
 
+// newCompiler checks strictly and against a schema of input. Schemas that a module brings along are ignored.
+func newCompiler(known *ast.Capabilities, schema map[string]any) *ast.Compiler {
+	schemas := ast.NewSchemaSet()
+	schemas.Put(ast.SchemaRootRef, schema)
+	return ast.NewCompiler().WithCapabilities(known).WithStrict(true).WithSchemas(schemas).WithUseTypeCheckAnnotations(false)
+}
+
 // moduleName is what the compiler calls the module; nobody sees it.
 const moduleName = "policy"
 
@@ -151,7 +159,7 @@ const moduleName = "policy"
 // compiler tells why. All built-ins are known, so that the ones that policies may not use are told by name.
 func resolve(module *ast.Module) *ast.Module {
 	compiler := ast.NewCompiler().
-		WithCapabilities(ast.CapabilitiesForThisVersion(ast.CapabilitiesRegoVersion(ast.RegoV1))).
+		WithCapabilities(allCapabilities()).
 		WithOnlyStagesUpTo(ast.StageRewriteLocalVars)
 	compiler.Compile(map[string]*ast.Module{moduleName: module})
 	if compiler.Failed() {
