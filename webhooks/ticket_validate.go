@@ -39,6 +39,8 @@ type ticketReview struct {
 	routeKnown  bool
 	reasons     []reason
 	warnings    []string
+	// notes are warnings of what comes once the ticket is stored; who is refused needs none.
+	notes []string
 }
 
 func (v ticketValidator) decide(ctx context.Context, req admission.Request) outcome {
@@ -120,7 +122,7 @@ func (r *ticketReview) lookup(end, text string) (places.Place, bool) {
 
 func (r *ticketReview) warnCode(end string, p places.Place) {
 	if p.Kind == places.KindCode {
-		r.warnings = append(r.warnings, fmt.Sprintf("spec.%s: %s is in no table of %s; it is taken as an IATA code and sent as it is", end, p.IATA, places.TableDate()))
+		r.notes = append(r.notes, fmt.Sprintf("spec.%s: %s is in no table of %s; it is taken as an IATA code and sent as it is", end, p.IATA, places.TableDate()))
 	}
 }
 
@@ -156,7 +158,7 @@ func (v ticketValidator) checkProvider(ctx context.Context, r *ticketReview) err
 	if err := v.cached.List(ctx, &providers); err != nil {
 		return fmt.Errorf("list booking providers: %w", err)
 	}
-	r.warnings = append(r.warnings, missingProvider(providerName(named), providers.Items)...)
+	r.notes = append(r.notes, missingProvider(providerName(named), providers.Items)...)
 	return nil
 }
 
@@ -228,7 +230,7 @@ func (r *ticketReview) answer(d policy.Decision) outcome {
 	for _, w := range d.Warnings {
 		r.warnings = append(r.warnings, w.Policy+": "+w.Message)
 	}
-	out := allow(r.warnings)
+	out := allow(append(r.notes, r.warnings...))
 	if len(r.reasons) > 0 {
 		out = forbid(r.req, r.reasons, r.warnings)
 	}

@@ -11,16 +11,17 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/replica"
@@ -38,8 +39,7 @@ type Reconciler struct {
 	clock     clock.PassiveClock
 }
 
-// New returns a reconciler. The client's cache must hold the Leases with the label replica.Label in namespace, which
-// is the operator's own.
+// New returns a reconciler. The client's cache must be restricted by CacheByObject; namespace is the operator's own.
 func New(c client.Client, namespace string, now clock.PassiveClock) *Reconciler {
 	return &Reconciler{client: c, namespace: namespace, clock: now}
 }
@@ -58,6 +58,17 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		return fmt.Errorf("register the flightpolicy controller: %w", err)
 	}
 	return nil
+}
+
+// CacheByObject is what the manager's cache must be told: of all Leases in the cluster the replicas' own concern the
+// reconciler, and the controller may read no others.
+func CacheByObject(namespace string) map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		&coordinationv1.Lease{}: {
+			Namespaces: map[string]cache.Config{namespace: {}},
+			Label:      labels.SelectorFromSet(labels.Set{replica.Label: replica.LabelValue}),
+		},
+	}
 }
 
 // everything is the one request of this reconciler.
