@@ -39,7 +39,8 @@ const (
 	ClassRefused Class = "Refused"
 	// ClassConflict: the booking has another version than the call names (412), or a state that forbids the call (409).
 	ClassConflict Class = "Conflict"
-	// ClassNotFound: the account has no such booking. It proves absence only at the account that booked.
+	// ClassNotFound: the account has no such booking (a 404 with CodeBookingNotFound; another 404 speaks of the path). It
+	// proves absence only at the account that booked.
 	ClassNotFound Class = "NotFound"
 	// ClassCredential: 401 or 403. It never fails a ticket and closes no operation.
 	ClassCredential Class = "Credential"
@@ -58,11 +59,13 @@ type CallError struct {
 	Class Class
 	// Code is the provider's machine-readable code ("sold_out"), or ours ("timeout", "connection_reset").
 	Code string
-	// Detail is one short sentence for a person.
+	// Detail is one short sentence for a person. It is kept stable between repeats as far as a foreign text can be: what
+	// must not flap compares Class and Code.
 	Detail string
 	// HTTPStatus is zero when there was no answer.
 	HTTPStatus int
-	// RetryAfter is how long the provider asked to wait; zero when it did not.
+	// RetryAfter is how long the provider asked to wait, at most an hour; zero when it did not. Where our own guard
+	// answered (CodeRateLimited, CodeProviderPaused, CodeBreakerOpen) it is how long until a call has room.
 	RetryAfter time.Duration
 }
 

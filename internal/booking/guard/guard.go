@@ -57,7 +57,8 @@ type Options struct {
 }
 
 // Guard is a booking.Provider that lets calls through to another one, or answers them itself with a CallError of
-// ClassUnavailable (for writes: a Rejected outcome), which means that nothing was sent. Its codes are
+// ClassUnavailable (for writes: a Rejected outcome), which means that nothing was sent. A lookup counts as one call,
+// however many pages it reads. Its codes are
 // booking.CodeRateLimited, booking.CodeProviderPaused and booking.CodeBreakerOpen; RetryAfter is set.
 type Guard struct {
 	next    booking.Provider
