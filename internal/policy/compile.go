@@ -36,7 +36,10 @@ type executable struct {
 
 // compilePolicy does all that can be done before the first ticket. On failure the revision has no program but still
 // knows its match and enforcement, and the error is a *CompileError.
-func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits) (*revision, error) {
+//
+// known finds a program that is held already for the same text; it may be nil. Policies made of one library text share
+// one program, which is most of what they weigh and of the time that they take to compile.
+func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits, known func(source string) *program) (*revision, error) {
 	rev := &revision{
 		name: p.Name, uid: p.UID, generation: p.Generation, digest: digest(p),
 		enforcement: enforcement(p.Spec.Enforcement),
@@ -54,7 +57,12 @@ func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits) (*r
 		return rev, compileError(append(problems, *problem))
 	}
 	text := moduleText{source, from}
-	built, found := withinBudget(l.compile, text, func() (executable, []Problem) {
+	built, found := withinBudget(ctx, l.compile, text, func() (executable, []Problem) {
+		if known != nil {
+			if program := known(source); program != nil {
+				return program.with(p.Spec.Parameters)
+			}
+		}
 		return text.build(p.Spec.Parameters)
 	})
 	if problems = append(problems, found...); len(problems) > 0 {
@@ -71,7 +79,7 @@ func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits) (*r
 // withinBudget gives up on a compilation that takes too long. The compiler can't be interrupted, so what was given up on
 // runs on to its end, which the caps on modules bound; its result is dropped. A panic of the compiler is a problem like
 // others.
-func withinBudget(budget time.Duration, text moduleText, build func() (executable, []Problem)) (executable, []Problem) {
+func withinBudget(ctx context.Context, budget time.Duration, text moduleText, build func() (executable, []Problem)) (executable, []Problem) {
 	type result struct {
 		built    executable
 		problems []Problem
@@ -93,37 +101,44 @@ func withinBudget(budget time.Duration, text moduleText, build func() (executabl
 	select {
 	case r := <-done:
 		return r.built, r.problems
+	case <-ctx.Done():
+		return executable{}, []Problem{text.at(nil, "compile the module: %v", ctx.Err())}
 	case <-timer.C:
 		return executable{}, []Problem{text.at(nil, "the module takes more than %v to compile: simplify it, or split it into several policies", budget)}
 	}
 }
 
-// build reads parameters and compiles the module. It tells the problems of both.
+// build compiles the module and reads the parameters. It tells the problems of both.
 func (t moduleText) build(raw *apiextensionsv1.JSON) (executable, []Problem) {
-	var problems []Problem
-	parameters, problem := readParameters(raw)
-	if problem != nil {
-		problems = append(problems, *problem)
-	}
-	module, found := t.parse()
-	if problems = append(problems, found...); module == nil {
-		return executable{}, problems
+	module, problems := t.parse()
+	if module == nil {
+		_, problem := readParameters(raw)
+		return executable{}, append(problems, problem...)
 	}
 	schema, found := t.parameterSchema(module)
 	problems = append(problems, found...)
-	if len(found) == 0 && parameters != nil {
-		applyDefaults(schema, parameters)
-		problems = append(problems, checkParameters(schema, parameters)...)
+	if len(found) == 0 {
+		_, found = settle(schema, raw)
+		problems = append(problems, found...)
 	}
 	program, found := t.compile(module, schema)
 	if problems = append(problems, found...); len(problems) > 0 {
 		return executable{}, problems
 	}
-	term, err := parametersTerm(parameters)
+	return program.with(raw)
+}
+
+// with makes a program executable with parameters.
+func (p *program) with(raw *apiextensionsv1.JSON) (executable, []Problem) {
+	parameters, problems := settle(p.parameters, raw)
+	if len(problems) > 0 {
+		return executable{}, problems
+	}
+	v, err := ast.InterfaceToValue(parameters)
 	if err != nil {
 		return executable{}, []Problem{{Field: specParameters, Message: err.Error()}}
 	}
-	return executable{program, field{ast.InternedTerm("parameters"), term}}, nil
+	return executable{p, field{ast.InternedTerm("parameters"), ast.NewTerm(v)}}, nil
 }
 
 // moduleSource is the Rego text of a policy and the field that it comes from.

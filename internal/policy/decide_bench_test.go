@@ -54,7 +54,7 @@ func setLike(tb testing.TB, e *Engine, n int, make func(int) *flightsv1.FlightPo
 	if n == 0 {
 		return
 	}
-	first, err := compilePolicy(tb.Context(), make(0), e.limits)
+	first, err := compilePolicy(tb.Context(), make(0), e.limits, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

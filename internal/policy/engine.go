@@ -54,7 +54,10 @@ func NewEngine() *Engine {
 
 // Validate compiles a policy as Set would and forgets it. The error is a *CompileError, or the context's.
 func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
-	_, err := compilePolicy(ctx, p, defaultLimits())
+	_, err := compilePolicy(ctx, p, defaultLimits(), nil)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	return err
 }
 
@@ -66,7 +69,7 @@ func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
 // Calls for one name must come in order; the caller is the one who knows which object is the newer.
 func (e *Engine) Set(ctx context.Context, p *flightsv1.FlightPolicy) error {
 	// Compiled outside the lock: a policy that takes its time holds up nobody.
-	rev, err := compilePolicy(ctx, p, e.limits)
+	rev, err := compilePolicy(ctx, p, e.limits, e.program)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -78,6 +81,16 @@ func (e *Engine) Set(ctx context.Context, p *flightsv1.FlightPolicy) error {
 	}
 	e.replace(p.Name, next)
 	return err
+}
+
+// program finds the program of a text among the policies that serve.
+func (e *Engine) program(source string) *program {
+	for _, h := range e.snapshot.Load().policies {
+		if h.serving != nil && h.serving.program.source == source {
+			return h.serving.program
+		}
+	}
+	return nil
 }
 
 // lastGood is the revision that may go on serving in place of a broken p: one of the same object.

@@ -229,6 +229,24 @@ func TestDigestTellsWhatDecides(t *testing.T) {
 	}
 }
 
+func TestPoliciesOfOneTextShareItsProgramAndKeepTheirParameters(t *testing.T) {
+	e := NewEngine()
+	mustSet(t, e, withParameters(libraryPolicy("seats-per-ticket"), `{"max": 1}`))
+	other := withParameters(libraryPolicy("seats-per-ticket"), `{"max": 3}`)
+	other.Name = "three"
+	mustSet(t, e, other)
+	held := e.snapshot.Load().policies
+	if held[0].serving.program != held[1].serving.program {
+		t.Error("two programs for one text")
+	}
+	if d := decide(t, e, request()); len(d.Denials) != 1 || d.Denials[0].Policy != "seats-per-ticket" {
+		t.Errorf("got %+v", d)
+	}
+	if err := e.Set(t.Context(), withParameters(other, `{"max": "3"}`)); err == nil || !strings.HasPrefix(err.Error(), "spec.parameters.max: got string, want integer") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Policies come and go while tickets are decided on. Run with -race.
 func TestSetDeleteAndDecideAtOnce(t *testing.T) {
 	e := NewEngine()

@@ -277,11 +277,11 @@ func TestTheCompilerIsGivenUpOnAndItsPanicsAreProblems(t *testing.T) {
 	text := moduleText{"", specRego}
 	release := make(chan struct{})
 	defer close(release)
-	_, problems := withinBudget(time.Millisecond, text, func() (executable, []Problem) { <-release; return executable{}, nil })
+	_, problems := withinBudget(t.Context(), time.Millisecond, text, func() (executable, []Problem) { <-release; return executable{}, nil })
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "takes more than 1ms to compile") {
 		t.Errorf("got %v", problems)
 	}
-	_, problems = withinBudget(time.Minute, text, func() (executable, []Problem) { panic("index out of range") })
+	_, problems = withinBudget(t.Context(), time.Minute, text, func() (executable, []Problem) { panic("index out of range") })
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "the Rego compiler failed on this module (index out of range)") {
 		t.Errorf("got %v", problems)
 	}

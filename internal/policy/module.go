@@ -36,6 +36,9 @@ type program struct {
 	query    ast.Body
 	store    storage.Store
 	txn      storage.Transaction
+	// parameters is the schema of parameters, nil when there are none; source is the text that was compiled.
+	parameters map[string]any
+	source     string
 }
 
 // moduleText is the Rego of a policy and the field that problems with it are told of.
@@ -142,7 +145,7 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 	if err != nil {
 		return nil, []Problem{t.at(nil, "open an empty store: %v", err)}
 	}
-	return &program{compiler, query, store, txn}, nil
+	return &program{compiler, query, store, txn, parameters, t.source}, nil
 }
 
 // newCompiler checks strictly and against a schema of input. Schemas that a module brings along are ignored.

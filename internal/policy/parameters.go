@@ -9,7 +9,6 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
@@ -42,13 +41,13 @@ func canonicalJSON(raw []byte) ([]byte, error) {
 }
 
 // readParameters reads a policy's parameters; none are an empty object.
-func readParameters(raw *apiextensionsv1.JSON) (map[string]any, *Problem) {
+func readParameters(raw *apiextensionsv1.JSON) (map[string]any, []Problem) {
 	if raw == nil || len(raw.Raw) == 0 {
 		return map[string]any{}, nil
 	}
 	v, err := decodeJSON(raw.Raw)
 	if err != nil {
-		return nil, &Problem{Field: specParameters, Message: fmt.Sprintf("is no JSON: %v", err)}
+		return nil, []Problem{{Field: specParameters, Message: fmt.Sprintf("is no JSON: %v", err)}}
 	}
 	switch v := v.(type) {
 	case nil:
@@ -56,7 +55,17 @@ func readParameters(raw *apiextensionsv1.JSON) (map[string]any, *Problem) {
 	case map[string]any:
 		return v, nil
 	}
-	return nil, &Problem{Field: specParameters, Message: "must be an object, as in {\"maximum\": 2}"}
+	return nil, []Problem{{Field: specParameters, Message: "must be an object, as in {\"maximum\": 2}"}}
+}
+
+// settle reads parameters, sets the defaults of the schema and validates the result. A nil schema takes none.
+func settle(schema map[string]any, raw *apiextensionsv1.JSON) (map[string]any, []Problem) {
+	parameters, problems := readParameters(raw)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	applyDefaults(schema, parameters)
+	return parameters, checkParameters(schema, parameters)
 }
 
 // checkParameters validates parameters against a policy's schema.
@@ -187,13 +196,4 @@ func applyDefaults(schema, parameters map[string]any) {
 			applyDefaults(prop, member)
 		}
 	}
-}
-
-// parametersTerm is the Rego value of parameters.
-func parametersTerm(parameters map[string]any) (*ast.Term, error) {
-	v, err := ast.InterfaceToValue(parameters)
-	if err != nil {
-		return nil, err
-	}
-	return ast.NewTerm(v), nil
 }

@@ -118,35 +118,30 @@ legs contains {"from": input.route.destination, "to": input.route.origin} if {
 
 # listed are the pairs of airports of a leg that are on the list.
 listed(leg) := {[a, b] |
-	some route in routes
-	some a in airports(leg.from, object.get(route, "from", {}))
-	some b in airports(leg.to, object.get(route, "to", {}))
-}
-
-routes contains route if some route in input.parameters.routes
-
-routes contains reversed if {
-	input.parameters.directions == "Both"
 	some route in input.parameters.routes
-	ends := [["from", object.get(route, "to", {})], ["to", object.get(route, "from", {})]]
-	reversed := {name: end |
-		some [name, end] in ends
-		end != {}
-	}
+	some ends in readings
+	some a in airports(leg.from, object.get(route, ends[0], {}))
+	some b in airports(leg.to, object.get(route, ends[1], {}))
 }
+
+# readings are the ways to read a route: as written, and the other way round.
+readings := [["from", "to"], ["to", "from"]] if input.parameters.directions == "Both"
+
+readings := [["from", "to"]] if input.parameters.directions == "One"
 
 # airports are those airports that a place stands for and an end of a route names.
-airports(place, end) := {a | some a in place.airports} if whole(place, end)
+airports(place, end) := place.airports if whole(place, end)
 
-else := {a | some a in place.airports; a in object.get(end, "airports", [])}
+else := [a | some a in place.airports; a in end.airports]
 
 whole(_, end) if end == {}
 
 whole(place, end) if place.country in end.countries
 
 whole(place, end) if {
+	name := lower(concat(", ", [place.city, place.country]))
 	some city in end.cities
-	lower(city) == lower(sprintf("%s, %s", [place.city, place.country]))
+	lower(city) == name
 }
 
 # untouched is an update that changes nothing of what is booked.
