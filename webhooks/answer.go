@@ -3,6 +3,7 @@ package webhooks
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -42,8 +43,10 @@ type reason struct {
 
 // outcome is an answer and what is known of how it came about.
 type outcome struct {
-	response  admission.Response
-	result    string
+	response admission.Response
+	result   string
+	// fields are the paths that were refused, without their values.
+	fields    []string
 	evaluated []policy.PolicyResult
 	// err is why nothing could be decided; nil otherwise.
 	err error
@@ -97,7 +100,17 @@ func refuse(req admission.Request, code int32, why metav1.StatusReason, reasons 
 	}
 	response := answer(req, code, why, message, causes)
 	response.Warnings = capWarnings(warnings)
-	return outcome{response: response, result: resultDenied}
+	return outcome{response: response, result: resultDenied, fields: refusedFields(reasons)}
+}
+
+func refusedFields(reasons []reason) []string {
+	var fields []string
+	for _, r := range reasons {
+		if r.field != "" && len(fields) < maxReasons && !slices.Contains(fields, r.field) {
+			fields = append(fields, r.field)
+		}
+	}
+	return fields
 }
 
 func answer(req admission.Request, code int32, why metav1.StatusReason, message string, causes []metav1.StatusCause) admission.Response {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -121,10 +123,25 @@ func (o *observed) safely(ctx context.Context, req admission.Request) (out outco
 	defer func() {
 		if r := recover(); r != nil {
 			out = undecided(req, errors.New("the webhook failed; ask a cluster admin to look at its log"))
-			out.err = fmt.Errorf("panic of type %T", r)
+			out.err = &panicError{value: r, stack: debug.Stack()}
 		}
 	}()
 	return o.decide(ctx, req)
+}
+
+// panicError is a panic of a review.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+// Error has the place and, where it is the runtime that speaks, the words. What others panic with may quote a ticket.
+func (e *panicError) Error() string {
+	var spoken runtime.Error
+	if err, is := e.value.(error); is && errors.As(err, &spoken) {
+		return fmt.Sprintf("panic: %v\n%s", spoken, e.stack)
+	}
+	return fmt.Sprintf("panic of type %T\n%s", e.value, e.stack)
 }
 
 // log writes one line a decision: refusals at info, the rest at debug. No object, no message of a policy: either may
@@ -141,7 +158,7 @@ func (o *observed) log(l logr.Logger, req admission.Request, out outcome, took t
 	}
 	l = l.WithValues("webhook", o.name, "operation", req.Operation, "dryRun", req.DryRun != nil && *req.DryRun,
 		"result", out.result, "milliseconds", float64(took.Microseconds())/1000,
-		"policies", len(out.evaluated), "denied", strings.Join(denied, ","), "failed", strings.Join(failed, ","))
+		"policies", len(out.evaluated), "denied", strings.Join(denied, ","), "failed", strings.Join(failed, ","), "fields", strings.Join(out.fields, ","))
 	switch out.result {
 	case resultAllowed:
 		l.V(1).Info("review")

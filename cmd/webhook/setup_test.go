@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,6 +121,7 @@ func startWebhook(t *testing.T) *webhookProgram {
 	if err != nil {
 		t.Fatal(err)
 	}
+	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, w.options, logger) }()
@@ -128,11 +130,24 @@ func startWebhook(t *testing.T) *webhookProgram {
 		if err := <-ended; err != nil {
 			t.Errorf("the program ends with %v", err)
 		}
+		if err := goleak.Find(append(idleConnections(), before)...); err != nil {
+			t.Errorf("the program leaves something behind: %v", err)
+		}
 	})
 	t.Cleanup(w.stop)
 	eventually(t, "readyz", func(ctx context.Context) error { return w.probe(ctx, "/readyz") })
 	w.register(t)
 	return w
+}
+
+// idleConnections are those that HTTP clients keep for later, in this process for the tests' own clients too.
+func idleConnections() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
+		goleak.IgnoreAnyFunction("net/http/internal/http2.(*clientConnReadLoop).run"),
+	}
 }
 
 func (w *webhookProgram) probe(ctx context.Context, path string) error {
