@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,29 +66,39 @@ func cannedBook() booking.BookRequest {
 	}
 }
 
-func TestAnAnswerToABookingComesToOneOutcome(t *testing.T) {
-	type want struct {
-		Kind     booking.OutcomeKind
-		Class    booking.Class
-		Code     string
-		Replayed bool
-	}
-	confirmed, pending := want{Kind: booking.Confirmed}, want{Kind: booking.Pending}
-	invalid := want{Kind: booking.Unknown, Class: booking.ClassUnknown, Code: booking.CodeInvalidAnswer}
-	open := func(code string) want { return want{booking.Unknown, booking.ClassUnknown, code, false} }
-	no := func(class booking.Class, code string) want { return want{booking.Rejected, class, code, false} }
+// outcome is what is compared of a booking.Outcome.
+type outcome struct {
+	Kind     booking.OutcomeKind
+	Class    booking.Class
+	Code     string
+	Replayed bool
+}
+
+type outcomeCase struct {
+	answer canned
+	want   outcome
+}
+
+// stillOpen and certainlyNot are the two ways in which a booking isn't confirmed.
+func stillOpen(code string) outcome {
+	return outcome{booking.Unknown, booking.ClassUnknown, code, false}
+}
+
+func certainlyNot(class booking.Class, code string) outcome {
+	return outcome{booking.Rejected, class, code, false}
+}
+
+func successCases() map[string]outcomeCase {
+	confirmed, pending := outcome{Kind: booking.Confirmed}, outcome{Kind: booking.Pending}
+	invalid := stillOpen(booking.CodeInvalidAnswer)
 	replayedHeader := with(asJSON, "Idempotent-Replayed", "true")
-	cases := map[string]struct {
-		answer canned
-		want   want
-	}{
+	return map[string]outcomeCase{
 		"201 with a confirmed booking":             {canned{201, asJSON, bookingJSON("confirmed")}, confirmed},
 		"200 with a confirmed booking":             {canned{200, asJSON, bookingJSON("confirmed")}, confirmed},
-		"a replayed answer":                        {canned{200, replayedHeader, bookingJSON("confirmed")}, want{Kind: booking.Confirmed, Replayed: true}},
-		"a replayed refusal":                       {canned{422, with(asProblem, "Idempotent-Replayed", "true"), problemJSON(422, "sold_out")}, want{booking.Rejected, booking.ClassRefused, "sold_out", true}},
+		"a replayed answer":                        {canned{200, replayedHeader, bookingJSON("confirmed")}, outcome{Kind: booking.Confirmed, Replayed: true}},
 		"202 with a pending booking":               {canned{202, asJSON, bookingJSON("pending")}, pending},
 		"201 with a pending booking":               {canned{201, asJSON, bookingJSON("pending")}, pending},
-		"201 with a failed booking":                {canned{201, asJSON, bookingJSON("failed")}, no(booking.ClassRefused, booking.CodeBookingFailed)},
+		"201 with a failed booking":                {canned{201, asJSON, bookingJSON("failed")}, certainlyNot(booking.ClassRefused, booking.CodeBookingFailed)},
 		"201 with a cancelled booking":             {canned{201, asJSON, bookingJSON("cancelled")}, invalid},
 		"201 with a status nobody knows":           {canned{201, asJSON, bookingJSON("ticketed")}, invalid},
 		"201 with another client reference":        {canned{201, asJSON, strings.Replace(bookingJSON("confirmed"), "ref-1", "ref-2", 1)}, invalid},
@@ -103,38 +114,50 @@ func TestAnAnswerToABookingComesToOneOutcome(t *testing.T) {
 		"201 with JSON that is called a page":      {canned{201, map[string]string{"Content-Type": "text/html"}, bookingJSON("confirmed")}, invalid},
 		"204":                                      {canned{204, asJSON, ""}, invalid},
 		"206 with a booking":                       {canned{206, asJSON, bookingJSON("confirmed")}, invalid},
-		"302 to another host":                      {canned{302, map[string]string{"Location": "https://169.254.169.254/"}, ""}, no(booking.ClassUnavailable, booking.CodeRedirectRefused)},
-		"304":                                      {canned{304, nil, ""}, no(booking.ClassUnavailable, booking.CodeRedirectRefused)},
-		"400 with a problem":                       {canned{400, asProblem, problemJSON(400, "bad_request")}, no(booking.ClassRefused, "bad_request")},
-		"400 with a web page":                      {canned{400, map[string]string{"Content-Type": "text/html"}, "<p>no"}, invalid},
-		"401 with a problem":                       {canned{401, asProblem, problemJSON(401, "token_refused")}, no(booking.ClassCredential, "token_refused")},
-		"401 with a web page":                      {canned{401, map[string]string{"Content-Type": "text/html"}, "<p>no"}, no(booking.ClassCredential, "http_401")},
-		"403":                                      {canned{403, asProblem, problemJSON(403, "forbidden")}, no(booking.ClassCredential, "forbidden")},
-		"404 about the path":                       {canned{404, asProblem, problemJSON(404, "not_found")}, no(booking.ClassRefused, "not_found")},
-		"408":                                      {canned{408, asProblem, problemJSON(408, "timeout")}, open("timeout")},
-		"409 about the state":                      {canned{409, asProblem, problemJSON(409, "booking_pending")}, no(booking.ClassConflict, "booking_pending")},
-		"409 while the key's first call runs":      {canned{409, asProblem, problemJSON(409, booking.CodeKeyInProgress)}, open(booking.CodeKeyInProgress)},
-		"409 with a web page":                      {canned{409, nil, "conflict"}, invalid},
-		"412":                                      {canned{412, asProblem, problemJSON(412, "version_mismatch")}, no(booking.ClassConflict, "version_mismatch")},
-		"422":                                      {canned{422, asProblem, problemJSON(422, "sold_out")}, no(booking.ClassRefused, "sold_out")},
-		"422 with a code that is none":             {canned{422, asProblem, problemJSON(422, "Sold out!")}, no(booking.ClassRefused, "http_422")},
-		"422 with a code that is a key":            {canned{422, asProblem, problemJSON(422, "a1b2c3d4e5f6a7b8")}, no(booking.ClassRefused, "http_422")},
-		"422 without a code":                       {canned{422, asProblem, `{"title":"T","status":422}`}, invalid},
-		"422 whose problem is called plain JSON":   {canned{422, asJSON, problemJSON(422, "sold_out")}, invalid},
-		"429 with a problem":                       {canned{429, asProblem, problemJSON(429, "rate_limited")}, no(booking.ClassThrottled, "rate_limited")},
-		"500":                                      {canned{500, asProblem, problemJSON(500, "internal")}, open("internal")},
-		"502 with a web page":                      {canned{502, map[string]string{"Content-Type": "text/html"}, "<p>bad gateway"}, open("http_502")},
-		"503 with a problem":                       {canned{503, asProblem, problemJSON(503, "unavailable")}, open("unavailable")},
-		"a status that HTTP lacks":                 {canned{799, asProblem, problemJSON(799, "odd")}, open("odd")},
 		"201 with broken JSON deep inside":         {canned{201, asJSON, strings.Repeat("[", 20000)}, invalid},
 		"201 with a price in a currency of no one": {canned{201, asJSON, strings.Replace(bookingJSON("confirmed"), "EUR", "???", 1)}, confirmed},
 	}
+}
+
+func failureCases() map[string]outcomeCase {
+	invalid := stillOpen(booking.CodeInvalidAnswer)
+	return map[string]outcomeCase{
+		"a replayed refusal":                     {canned{422, with(asProblem, "Idempotent-Replayed", "true"), problemJSON(422, "sold_out")}, outcome{booking.Rejected, booking.ClassRefused, "sold_out", true}},
+		"302 to another host":                    {canned{302, map[string]string{"Location": "https://169.254.169.254/"}, ""}, certainlyNot(booking.ClassUnavailable, booking.CodeRedirectRefused)},
+		"304":                                    {canned{304, nil, ""}, certainlyNot(booking.ClassUnavailable, booking.CodeRedirectRefused)},
+		"400 with a problem":                     {canned{400, asProblem, problemJSON(400, "bad_request")}, certainlyNot(booking.ClassRefused, "bad_request")},
+		"400 with a web page":                    {canned{400, map[string]string{"Content-Type": "text/html"}, "<p>no"}, invalid},
+		"401 with a problem":                     {canned{401, asProblem, problemJSON(401, "token_refused")}, certainlyNot(booking.ClassCredential, "token_refused")},
+		"401 with a web page":                    {canned{401, map[string]string{"Content-Type": "text/html"}, "<p>no"}, certainlyNot(booking.ClassCredential, "http_401")},
+		"403":                                    {canned{403, asProblem, problemJSON(403, "forbidden")}, certainlyNot(booking.ClassCredential, "forbidden")},
+		"404 about the path":                     {canned{404, asProblem, problemJSON(404, "not_found")}, certainlyNot(booking.ClassRefused, "not_found")},
+		"408":                                    {canned{408, asProblem, problemJSON(408, "timeout")}, stillOpen("timeout")},
+		"409 about the state":                    {canned{409, asProblem, problemJSON(409, "booking_pending")}, certainlyNot(booking.ClassConflict, "booking_pending")},
+		"409 while the key's first call runs":    {canned{409, asProblem, problemJSON(409, booking.CodeKeyInProgress)}, stillOpen(booking.CodeKeyInProgress)},
+		"409 with a web page":                    {canned{409, nil, "conflict"}, invalid},
+		"412":                                    {canned{412, asProblem, problemJSON(412, "version_mismatch")}, certainlyNot(booking.ClassConflict, "version_mismatch")},
+		"422":                                    {canned{422, asProblem, problemJSON(422, "sold_out")}, certainlyNot(booking.ClassRefused, "sold_out")},
+		"422 with a code that is none":           {canned{422, asProblem, problemJSON(422, "Sold out!")}, certainlyNot(booking.ClassRefused, "http_422")},
+		"422 with a code that is a key":          {canned{422, asProblem, problemJSON(422, "a1b2c3d4e5f6a7b8")}, certainlyNot(booking.ClassRefused, "http_422")},
+		"422 without a code":                     {canned{422, asProblem, `{"title":"T","status":422}`}, invalid},
+		"422 whose problem is called plain JSON": {canned{422, asJSON, problemJSON(422, "sold_out")}, invalid},
+		"429 with a problem":                     {canned{429, asProblem, problemJSON(429, "rate_limited")}, certainlyNot(booking.ClassThrottled, "rate_limited")},
+		"500":                                    {canned{500, asProblem, problemJSON(500, "internal")}, stillOpen("internal")},
+		"502 with a web page":                    {canned{502, map[string]string{"Content-Type": "text/html"}, "<p>bad gateway"}, stillOpen("http_502")},
+		"503 with a problem":                     {canned{503, asProblem, problemJSON(503, "unavailable")}, stillOpen("unavailable")},
+		"a status that HTTP lacks":               {canned{799, asProblem, problemJSON(799, "odd")}, stillOpen("odd")},
+	}
+}
+
+func TestAnAnswerToABookingComesToOneOutcome(t *testing.T) {
+	cases := successCases()
+	maps.Copy(cases, failureCases())
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := dial(t, serveCanned(t, c.answer), nil)
-			outcome := p.Book(t.Context(), cannedBook())
-			got := want{Kind: outcome.Kind, Replayed: outcome.Replayed}
-			if f := outcome.Failure; f != nil {
+			answered := p.Book(t.Context(), cannedBook())
+			got := outcome{Kind: answered.Kind, Replayed: answered.Replayed}
+			if f := answered.Failure; f != nil {
 				got.Class, got.Code = f.Class, f.Code
 				if f.HTTPStatus != c.answer.status || f.Detail == "" || strings.Contains(f.Error(), testToken) {
 					t.Errorf("failure = %+v, want status %d, a sentence and no token", f, c.answer.status)
@@ -143,7 +166,7 @@ func TestAnAnswerToABookingComesToOneOutcome(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("outcome (-want +got):\n%s", diff)
 			}
-			if done := got.Kind == booking.Confirmed || got.Kind == booking.Pending; done && outcome.Booking == nil {
+			if done := got.Kind == booking.Confirmed || got.Kind == booking.Pending; done && answered.Booking == nil {
 				t.Error("outcome has no booking")
 			}
 		})
