@@ -32,9 +32,8 @@ type Options struct {
 	CRDs []string
 	// APIServerFlags are added to the API server's own, each as name=value without dashes.
 	APIServerFlags []string
-	// AuditLog is the path of a file to which every request is written (verb, user, object, decision). None
-	// means no audit.
-	AuditLog string
+	// Audit writes every request (verb, user, object, decision) to the file of Plane.AuditLog.
+	Audit bool
 	// Progress is told what is built when a program is missing. Nil means standard error.
 	Progress io.Writer
 }
@@ -183,13 +182,13 @@ func (p *Plane) configureAPIServer(api *envtest.APIServer, o Options) error {
 	// envtest turns the ServiceAccount plugin off; a cluster has it on.
 	flags.Disable("disable-admission-plugins")
 	flags.Set("authorization-mode", "RBAC")
-	if o.AuditLog != "" {
+	if o.Audit {
 		policy := filepath.Join(p.dir, "audit-policy.yaml")
 		if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 			return fmt.Errorf("write the audit policy: %w", err)
 		}
 		flags.Set("audit-policy-file", policy)
-		flags.Set("audit-log-path", o.AuditLog)
+		flags.Set("audit-log-path", p.AuditLog())
 	}
 	for _, flag := range o.APIServerFlags {
 		name, value, ok := strings.Cut(flag, "=")
@@ -234,6 +233,9 @@ func (p *Plane) Root() string { return p.root }
 
 // Dir is a folder of this run for files of the caller; Stop removes it.
 func (p *Plane) Dir() string { return filepath.Join(p.dir, "files") }
+
+// AuditLog is the file with one JSON audit.k8s.io/v1 Event a line, written before the request is answered.
+func (p *Plane) AuditLog() string { return filepath.Join(p.dir, "audit.log") }
 
 func (p *Plane) certDir() string               { return filepath.Join(p.dir, "certs") }
 func (p *Plane) logPath(program string) string { return filepath.Join(p.dir, program+".log") }

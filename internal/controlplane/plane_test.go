@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,27 +28,13 @@ import (
 	"github.com/flight-operator/flight-operator/internal/controlplane"
 )
 
-// plane is shared by the tests of this package, which keep apart by namespace. auditLog is its audit log.
-var (
-	plane    *controlplane.Plane
-	auditLog string
-)
+// plane is shared by the tests of this package, which keep apart by namespace.
+var plane *controlplane.Plane
 
 func TestMain(m *testing.M) {
-	os.Exit(runTests(m))
-}
-
-func runTests(m *testing.M) int {
 	log.SetLogger(logr.Discard()) // else controller-runtime prints a stack about it
-	dir, err := os.MkdirTemp("", "flight-operator-audit-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir) // a leftover in the temporary folder harms nobody
-	auditLog = filepath.Join(dir, "audit.log")
-	options := controlplane.Options{ControllerManager: true, AuditLog: auditLog}
-	return controlplane.RunTests(m, options, func(p *controlplane.Plane) { plane = p })
+	options := controlplane.Options{ControllerManager: true, Audit: true}
+	os.Exit(controlplane.RunTests(m, options, func(p *controlplane.Plane) { plane = p }))
 }
 
 // patience bounds every wait of these tests; it is far above what any of them needs.
@@ -186,7 +171,7 @@ func viaKubeconfig(t *testing.T, namespace, name string) *rest.Config {
 // audited looks for a request in the audit log, which the API server writes before it answers.
 func audited(t *testing.T, user, verb, resource, decision string) bool {
 	t.Helper()
-	file, err := os.Open(auditLog)
+	file, err := os.Open(plane.AuditLog())
 	if err != nil {
 		t.Fatal(err)
 	}
