@@ -74,7 +74,8 @@ func providerChanged() predicate.Predicate {
 		if !okWas || !okIs {
 			return true
 		}
-		return was.Generation != is.Generation || was.Status.Account != is.Status.Account ||
+		return was.Generation != is.Generation || was.Status.ObservedGeneration != is.Status.ObservedGeneration ||
+			was.Status.Account != is.Status.Account ||
 			!was.Status.CredentialsRotatedAt.Equal(is.Status.CredentialsRotatedAt) ||
 			meta.IsStatusConditionTrue(was.Status.Conditions, flightsv1.ConditionReady) !=
 				meta.IsStatusConditionTrue(is.Status.Conditions, flightsv1.ConditionReady)
