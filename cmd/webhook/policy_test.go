@@ -47,7 +47,7 @@ func report(ctx context.Context, c client.Client, w *webhookProgram, p *flightsv
 	if err != nil {
 		return replica.Policy{}, err
 	}
-	held, found := all[p.UID]
+	held, found := all[replica.KeyOf(p.UID)]
 	if !found {
 		return replica.Policy{}, errors.New("the report lacks the policy")
 	}
@@ -80,10 +80,10 @@ func waitFor(t *testing.T, c client.Client, w *webhookProgram, p *flightsv1.Flig
 func TestPoliciesAreFollowedWithoutARestart(t *testing.T) {
 	w := startWebhook(t)
 	c := newClient(t, plane.Config)
-	namespace(t, c, "followed", nil)
-	p := policyOf("followed", "followed", flightsv1.EnforcementEnforce, fewSeats)
+	ns := namespace(t, c)
+	p := policyOf("followed", ns, flightsv1.EnforcementEnforce, fewSeats)
 	putPolicy(t, c, w, p)
-	if err := c.Create(t.Context(), newTicket("followed", "t"), client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "followed: at most 1 seat") {
+	if err := c.Create(t.Context(), newTicket(ns, "t"), client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "followed: at most 1 seat") {
 		t.Errorf("under the first policy: %v", err)
 	}
 	p.Spec.Enforcement = flightsv1.EnforcementWarn
@@ -91,7 +91,7 @@ func TestPoliciesAreFollowedWithoutARestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, c, w, p)
-	out, err := kubectl(t, manifest, "create", "-n", "followed", "--dry-run=server", "-f", "-")
+	out, err := kubectl(t, manifest, "create", "-n", ns, "--dry-run=server", "-f", "-")
 	if err != nil || !strings.Contains(out, "Warning: followed: ") || !strings.Contains(out, "at most 1 seat") {
 		t.Errorf("under a warning: %v: %s", err, out)
 	}
@@ -104,7 +104,7 @@ func TestPoliciesAreFollowedWithoutARestart(t *testing.T) {
 		}
 		return nil
 	})
-	if err := c.Create(t.Context(), newTicket("followed", "t"), client.DryRunAll); err != nil {
+	if err := c.Create(t.Context(), newTicket(ns, "t"), client.DryRunAll); err != nil {
 		t.Errorf("without a policy: %v", err)
 	}
 }
@@ -140,10 +140,9 @@ func TestASecondDefaultProviderIsRefused(t *testing.T) {
 // restarts.
 func TestOneBadPolicyTakesTheServerDown(t *testing.T) {
 	c := newClient(t, plane.Config)
-	namespace(t, c, "bad-policy", nil)
-	namespace(t, c, "bystander", nil)
+	matched, bystander := namespace(t, c), namespace(t, c)
 	first := startWebhook(t)
-	p := policyOf("bad", "bad-policy", flightsv1.EnforcementEnforce, fewSeats)
+	p := policyOf("bad", matched, flightsv1.EnforcementEnforce, fewSeats)
 	putPolicy(t, c, first, p)
 	unregister(t, c)
 	p.Spec.Rego = broken
@@ -159,10 +158,10 @@ func TestOneBadPolicyTakesTheServerDown(t *testing.T) {
 	if held := waitFor(t, c, again, p); held.Generation != 0 || held.FailedGeneration != 2 {
 		t.Errorf("after the restart the report is %+v", held)
 	}
-	if err := c.Create(t.Context(), newTicket("bad-policy", "t"), client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "bad: policy bad could not be evaluated") {
+	if err := c.Create(t.Context(), newTicket(matched, "t"), client.DryRunAll); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "bad: policy bad could not be evaluated") {
 		t.Errorf("a ticket that it matches: %v", err)
 	}
-	if err := c.Create(t.Context(), newTicket("bystander", "t"), client.DryRunAll); err != nil {
+	if err := c.Create(t.Context(), newTicket(bystander, "t"), client.DryRunAll); err != nil {
 		t.Errorf("a ticket that it doesn't match: %v", err)
 	}
 	p.Labels = map[string]string{"team": "a"}
@@ -193,8 +192,8 @@ func unregister(t *testing.T, c client.Client) {
 func TestWithoutTheWebhookNothingIsStoredAndFinalizersGo(t *testing.T) {
 	w := startWebhook(t)
 	c := newClient(t, plane.Config)
-	namespace(t, c, "tickets-alone", nil)
-	ft := newTicket("tickets-alone", "t")
+	ns := namespace(t, c)
+	ft := newTicket(ns, "t")
 	if err := c.Create(t.Context(), ft); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +201,7 @@ func TestWithoutTheWebhookNothingIsStoredAndFinalizersGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.stop()
-	if err := c.Create(t.Context(), newTicket("tickets-alone", "other")); !apierrors.IsInternalError(err) {
+	if err := c.Create(t.Context(), newTicket(ns, "other")); !apierrors.IsInternalError(err) {
 		t.Errorf("a ticket that nobody can review: %v", err)
 	}
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(ft), ft); err != nil {

@@ -159,7 +159,7 @@ func reportOf(loaded map[string]policy.Loaded) replica.Report {
 		if l.Err != nil {
 			p.Error = l.Err.Error()
 		}
-		report[l.UID] = p
+		report[replica.KeyOf(l.UID)] = p
 	}
 	return report
 }

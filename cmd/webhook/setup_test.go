@@ -74,13 +74,14 @@ func newClient(t *testing.T, config *rest.Config) client.Client {
 	return c
 }
 
-// namespace makes a namespace of the test's own.
-func namespace(t *testing.T, c client.Client, name string, labels map[string]string) {
+// namespace makes a namespace of the test's own and returns its name.
+func namespace(t *testing.T, c client.Client) string {
 	t.Helper()
-	err := c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
-	if err != nil {
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := c.Create(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+	return n.Name
 }
 
 // kubectl runs kubectl as a person would and returns both streams together.

@@ -47,53 +47,53 @@ func person(t *testing.T, name string) client.Client {
 func TestTicketsAreNormalisedAndGuardedByTheAPIServer(t *testing.T) {
 	startWebhook(t)
 	asha, mallory := person(t, "asha"), person(t, "mallory")
-	namespace(t, asha, "tickets", nil)
+	ns := namespace(t, asha)
 	ctx := t.Context()
 
-	dry := newTicket("tickets", "t1")
+	dry := newTicket(ns, "t1")
 	if err := asha.Create(ctx, dry, client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
-	spoofed := newTicket("tickets", "t1")
+	spoofed := newTicket(ns, "t1")
 	spoofed.Annotations = map[string]string{flightsv1.RequestedByAnnotation: "root"}
 	if err := asha.Create(ctx, spoofed); err != nil {
 		t.Fatal(err)
 	}
-	stored := get(t, asha, "t1")
+	stored := get(t, asha, ns)
 	checkNormalised(t, stored)
 	if diff := cmp.Diff(dry.Annotations, stored.Annotations); diff != "" {
 		t.Errorf("a dry run differs (-dry run +stored):\n%s", diff)
 	}
 
 	t.Run("a replace that drops everything and claims another requester", func(t *testing.T) {
-		bare := newTicket("tickets", "t1")
+		bare := newTicket(ns, "t1")
 		bare.ResourceVersion = stored.ResourceVersion
 		bare.Annotations = map[string]string{flightsv1.RequestedByAnnotation: "mallory"}
 		if err := mallory.Update(ctx, bare); err != nil {
 			t.Fatal(err)
 		}
-		after := get(t, asha, "t1")
+		after := get(t, asha, ns)
 		checkNormalised(t, after)
 		if after.Generation != stored.Generation {
 			t.Errorf("the ticket changed: %+v", after.ObjectMeta)
 		}
 	})
 	t.Run("a change of place moves the label", func(t *testing.T) {
-		changed := get(t, asha, "t1")
+		changed := get(t, asha, ns)
 		changed.Spec.To = "CDG"
 		if err := mallory.Update(ctx, changed); err != nil {
 			t.Fatal(err)
 		}
-		if got := get(t, asha, "t1"); got.Labels[flightsv1.DestinationLabel] != "CDG" || got.Annotations[flightsv1.RequestedByAnnotation] != "asha" {
+		if got := get(t, asha, ns); got.Labels[flightsv1.DestinationLabel] != "CDG" || got.Annotations[flightsv1.RequestedByAnnotation] != "asha" {
 			t.Errorf("labels %v, annotations %v", got.Labels, got.Annotations)
 		}
 	})
 	t.Run("a ticket that is being deleted keeps its spec and gives up its finalizer", func(t *testing.T) {
-		going := get(t, asha, "t1")
+		going := get(t, asha, ns)
 		if err := asha.Delete(ctx, going); err != nil {
 			t.Fatal(err)
 		}
-		going = get(t, asha, "t1")
+		going = get(t, asha, ns)
 		changed := going.DeepCopy()
 		changed.Spec.Number = 1
 		if err := asha.Update(ctx, changed); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "being deleted") {
@@ -103,10 +103,10 @@ func TestTicketsAreNormalisedAndGuardedByTheAPIServer(t *testing.T) {
 	})
 }
 
-func get(t *testing.T, c client.Client, name string) *flightsv1.FlightTicket {
+func get(t *testing.T, c client.Client, namespace string) *flightsv1.FlightTicket {
 	t.Helper()
 	var ft flightsv1.FlightTicket
-	if err := c.Get(t.Context(), types.NamespacedName{Namespace: "tickets", Name: name}, &ft); err != nil {
+	if err := c.Get(t.Context(), types.NamespacedName{Namespace: namespace, Name: "t1"}, &ft); err != nil {
 		t.Fatal(err)
 	}
 	return &ft
@@ -148,7 +148,7 @@ func release(t *testing.T, c client.Client, ft *flightsv1.FlightTicket) {
 func TestKubectlWorksWithTicketsAsWithAnythingElse(t *testing.T) {
 	startWebhook(t)
 	c := newClient(t, plane.Config)
-	namespace(t, c, "kubectl", nil)
+	ns := namespace(t, c)
 	steps := []struct {
 		does string
 		args []string
@@ -164,13 +164,13 @@ func TestKubectlWorksWithTicketsAsWithAnythingElse(t *testing.T) {
 		{"a replace", []string{"replace"}, "my-flight-ticket replaced"},
 	}
 	for _, s := range steps {
-		out, err := kubectl(t, manifest, append(s.args, "-n", "kubectl", "-f", "-")...)
+		out, err := kubectl(t, manifest, append(s.args, "-n", ns, "-f", "-")...)
 		if err != nil || !strings.Contains(out, s.want) || s.want == "" && out != "" {
 			t.Errorf("%s: %v: %s", s.does, err, out)
 		}
 	}
 	var ft flightsv1.FlightTicket
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "kubectl", Name: "my-flight-ticket"}, &ft); err != nil {
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "my-flight-ticket"}, &ft); err != nil {
 		t.Fatal(err)
 	}
 	if ft.Generation != 1 || !slices.Contains(ft.Finalizers, flightsv1.BookingFinalizer) || ft.Annotations[flightsv1.RequestedByAnnotation] == "" {
@@ -181,9 +181,9 @@ func TestKubectlWorksWithTicketsAsWithAnythingElse(t *testing.T) {
 func TestRefusalsReadAsAPersonSeesThem(t *testing.T) {
 	w := startWebhook(t)
 	c := newClient(t, plane.Config)
-	namespace(t, c, "refusals", nil)
-	putPolicy(t, c, w, policyOf("few-seats", "refusals", flightsv1.EnforcementEnforce, fewSeats))
-	putPolicy(t, c, w, policyOf("no-london", "refusals", flightsv1.EnforcementEnforce, noLondon))
+	ns := namespace(t, c)
+	putPolicy(t, c, w, policyOf("few-seats", ns, flightsv1.EnforcementEnforce, fewSeats))
+	putPolicy(t, c, w, policyOf("no-london", ns, flightsv1.EnforcementEnforce, noLondon))
 	with := func(old, now string) string { return strings.Replace(manifest, old, now, 1) }
 	var story strings.Builder
 	for _, s := range []struct{ what, text string }{
@@ -198,7 +198,7 @@ func TestRefusalsReadAsAPersonSeesThem(t *testing.T) {
 		{"An http endpoint", "apiVersion: flights.com/v1\nkind: BookingProvider\nmetadata:\n  name: plain\nspec:\n  endpoint: http://flights.example.com\n  credentialsSecretRef: {key: token}\n"},
 		{"A private endpoint", "apiVersion: flights.com/v1\nkind: BookingProvider\nmetadata:\n  name: inside\nspec:\n  endpoint: https://10.0.0.1\n  credentialsSecretRef: {key: token}\n"},
 	} {
-		out, err := kubectl(t, s.text, "create", "-n", "refusals", "-f", "-")
+		out, err := kubectl(t, s.text, "create", "-n", ns, "-f", "-")
 		if err == nil {
 			t.Errorf("%s is accepted", s.what)
 		}

@@ -108,27 +108,27 @@ func becomes(t *testing.T, c client.Client, p *flightsv1.FlightPolicy, reason st
 func TestThePolicyFollowsItsReplicas(t *testing.T) {
 	c := startController(t)
 	ctx := t.Context()
-	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}}); err != nil {
+	if err := client.IgnoreAlreadyExists(c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})); err != nil {
 		t.Fatal(err)
 	}
 	p := &flightsv1.FlightPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "followed"}, Spec: flightsv1.FlightPolicySpec{Rego: "package p\ndeny contains \"no\" if false\n"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "followed-"}, Spec: flightsv1.FlightPolicySpec{Rego: "package p\ndeny contains \"no\" if false\n"},
 	}
 	if err := c.Create(ctx, p); err != nil {
 		t.Fatal(err)
 	}
 	becomes(t, c, p, flightsv1.ReasonNoReplicas, 0, 0)
 
-	uid := p.UID
+	key := replica.KeyOf(p.UID)
 	held := make(chan replica.Policy, 1)
 	held <- replica.Policy{Generation: 1, Digest: "a"}
 	changes := make(chan struct{}, 1)
 	current := func() replica.Report {
 		now := <-held
 		held <- now
-		return replica.Report{uid: now}
+		return replica.Report{key: now}
 	}
-	stopFirst := publish(t, c, "first", nil, func() replica.Report { return replica.Report{uid: {Generation: 1, Digest: "a"}} })
+	stopFirst := publish(t, c, "first", nil, func() replica.Report { return replica.Report{key: {Generation: 1, Digest: "a"}} })
 	stopSecond := publish(t, c, "second", changes, current)
 	becomes(t, c, p, flightsv1.ReasonServing, 2, 2)
 
@@ -154,19 +154,19 @@ func TestAReplicaThatDiesIsNoticedWhenItsLeaseExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &flightsv1.FlightPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: "left-alone"}, Spec: flightsv1.FlightPolicySpec{Rego: "package p\ndeny contains \"no\" if false\n"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "left-alone-"}, Spec: flightsv1.FlightPolicySpec{Rego: "package p\ndeny contains \"no\" if false\n"},
 	}
 	if err := c.Create(ctx, p); err != nil {
 		t.Fatal(err)
 	}
-	text, err := replica.Encode(replica.Report{p.UID: {Generation: 1, Digest: "a"}})
+	text, err := replica.Encode(replica.Report{replica.KeyOf(p.UID): {Generation: 1, Digest: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	duration, now := int32(5), metav1.NowMicro()
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: operatorNamespace, Name: replica.LeasePrefix + "dead",
+			Namespace: operatorNamespace, GenerateName: replica.LeasePrefix + "dead-",
 			Labels: map[string]string{replica.Label: replica.LabelValue}, Annotations: map[string]string{replica.PoliciesAnnotation: text},
 		},
 		Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: &duration},

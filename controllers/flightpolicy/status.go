@@ -24,7 +24,7 @@ func assess(p *flightsv1.FlightPolicy, live []replica.Replica) verdict {
 	var failure *replica.Policy
 	digests := map[string]struct{}{}
 	for i := range live {
-		held, found := live[i].Report[p.UID]
+		held, found := live[i].Report[replica.KeyOf(p.UID)]
 		switch {
 		case found && held.FailedGeneration == p.Generation:
 			if failure == nil {

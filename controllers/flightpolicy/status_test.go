@@ -27,7 +27,7 @@ func TestAPolicyIsReadyOnceEveryLiveReplicaServesItsGeneration(t *testing.T) {
 	fails := holding(replica.Policy{Generation: 1, Digest: "b", FailedGeneration: 2, Error: "spec.rego:4:2: no"})
 	never := holding(replica.Policy{FailedGeneration: 2, Error: "spec.rego:4:2: no"})
 	failedBefore := holding(replica.Policy{FailedGeneration: 1, Error: "old"})
-	namesake := replica.Replica{Name: "r", Report: replica.Report{"uid-of-a-deleted-policy": {Generation: 2}}}
+	namesake := replica.Replica{Name: "r", Report: replica.Report{"uid-of-anoth": {Generation: 2}}}
 	for name, c := range map[string]struct {
 		live []replica.Replica
 		want verdict

@@ -77,7 +77,7 @@ func (p *Publisher) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if p.o.Synced() {
-			if err := p.publish(ctx); err != nil && ctx.Err() == nil {
+			if err := p.publish(ctx); err != nil {
 				log.FromContext(ctx).Error(err, "could not store the report of this replica", "lease", p.name())
 			}
 		}
@@ -95,13 +95,16 @@ func (p *Publisher) Start(ctx context.Context) error {
 
 func (p *Publisher) name() string { return LeasePrefix + p.o.Replica }
 
-// publish stores the report and renews the Lease, once.
+// publish stores the report and renews the Lease, once. A stop doesn't cut it short: a write whose end nobody knows
+// would leave a Lease behind.
 func (p *Publisher) publish(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	text, err := Encode(p.o.Report())
 	if err != nil {
-		return err
+		// The replica lives and decides all the same; that nobody calls its policies served is the lesser harm.
+		log.FromContext(ctx).Error(err, "this replica reports no policy", "lease", p.name())
+		text = "{}"
 	}
 	if p.lease == nil {
 		if err := p.adopt(ctx); err != nil {

@@ -8,6 +8,7 @@ package replica
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,7 @@ const (
 	maxErrors    = 64 << 10 // of all policies together
 	maxError     = 1 << 10  // of one policy
 	digestLength = 12
+	keyLength    = 13 // 48 random bits and a dash
 )
 
 // Policy is what a replica holds of one policy.
@@ -50,25 +52,34 @@ type Policy struct {
 	Error string `json:"e,omitempty"`
 }
 
-// Report is what a replica holds of all policies. The key is the policy's UID and not its name: a policy that is
-// deleted and created again starts anew at generation 1, and UIDs are short enough for 3,000 of them to fit.
-type Report map[types.UID]Policy
+// Key stands for a policy in a report: the beginning of its UID. Not its name, since a policy that is deleted and
+// created again starts anew at generation 1; and not the whole UID, so that ten thousand policies fit.
+type Key string
 
-// Encode writes a report as compact JSON, equal reports alike. Digests and long error texts are cut. It fails when there
-// are more policies than an annotation can tell of.
+// KeyOf returns the key of the policy with a UID.
+func KeyOf(uid types.UID) Key { return Key(uid[:min(len(uid), keyLength)]) }
+
+// Report is what a replica holds of all policies.
+type Report map[Key]Policy
+
+// Encode writes a report as compact JSON, equal reports alike. Digests and long error texts are cut, and left out where
+// there are too many. It fails when there are more policies than an annotation can tell of.
 func Encode(r Report) (string, error) {
 	capped := make(Report, len(r))
 	room := maxErrors
-	for _, uid := range sortedKeys(r) {
-		p := r[uid]
+	for _, key := range slices.Sorted(maps.Keys(r)) {
+		p := r[key]
 		p.Digest = p.Digest[:min(len(p.Digest), digestLength)]
 		p.Error = capText(p.Error, maxError)
 		if room -= len(strconv.Quote(p.Error)); room < 0 {
 			p.Error = ""
 		}
-		capped[uid] = p
+		capped[key] = p
 	}
 	text, err := json.Marshal(capped)
+	if err == nil && len(text) > maxReport {
+		text, err = json.Marshal(withoutTexts(capped))
+	}
 	if err != nil {
 		return "", fmt.Errorf("encode the report of %d policies: %w", len(r), err)
 	}
@@ -76,6 +87,15 @@ func Encode(r Report) (string, error) {
 		return "", fmt.Errorf("the report of %d policies needs %d bytes and may have %d: delete policies, or merge some into one", len(r), len(text), maxReport)
 	}
 	return string(text), nil
+}
+
+// withoutTexts keeps the generations alone.
+func withoutTexts(r Report) Report {
+	bare := make(Report, len(r))
+	for key, p := range r {
+		bare[key] = Policy{Generation: p.Generation, FailedGeneration: p.FailedGeneration}
+	}
+	return bare
 }
 
 // Decode reads what Encode wrote.
@@ -117,15 +137,6 @@ func Live(leases []coordinationv1.Lease, now time.Time) []Replica {
 	}
 	slices.SortFunc(live, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
 	return live
-}
-
-func sortedKeys(r Report) []types.UID {
-	keys := make([]types.UID, 0, len(r))
-	for uid := range r {
-		keys = append(keys, uid)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // capText cuts a text at a number of bytes, between two characters.

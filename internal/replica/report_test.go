@@ -43,23 +43,38 @@ func many(n int, failing bool) Report {
 		if failing {
 			p.FailedGeneration, p.Error = 1<<41, strings.Repeat("\"é\n", 4000)
 		}
-		r[types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i))] = p
+		r[KeyOf(types.UID(fmt.Sprintf("%08x-%04x-0000-0000-000000000000", i, i)))] = p
 	}
 	return r
 }
 
 func TestThousandsOfPoliciesFitAnAnnotation(t *testing.T) {
-	for name, r := range map[string]Report{"that serve": many(2500, false), "that all fail": many(1000, true)} {
+	for name, r := range map[string]Report{
+		"that serve": many(2500, false), "that all fail": many(1000, true), "that are very many": many(6000, false),
+	} {
 		text, err := Encode(r)
 		if err != nil {
 			t.Errorf("%d policies %s: %v", len(r), name, err)
 		}
-		if again, err := Decode(text); err != nil || len(again) != len(r) {
+		again, err := Decode(text)
+		if err != nil || len(again) != len(r) {
 			t.Errorf("%d of %d policies %s are told (%v)", len(again), len(r), name, err)
 		}
+		for key, p := range again {
+			if p.Generation != r[key].Generation || p.FailedGeneration != r[key].FailedGeneration {
+				t.Fatalf("policy %s %s is told as %+v", key, name, p)
+			}
+		}
 	}
-	if _, err := Encode(many(10000, false)); err == nil || !strings.Contains(err.Error(), "delete policies") {
-		t.Errorf("10000 policies: %v", err)
+	if _, err := Encode(many(50000, false)); err == nil || !strings.Contains(err.Error(), "delete policies") {
+		t.Errorf("50000 policies: %v", err)
+	}
+}
+
+func TestThePoliciesOfAnOrdinaryClusterKeepTheirDigests(t *testing.T) {
+	text, err := Encode(Report{"k": {Generation: 1, Digest: strings.Repeat("a", 64)}})
+	if want := `{"k":{"g":1,"d":"aaaaaaaaaaaa"}}`; err != nil || text != want {
+		t.Errorf("got %s (%v), want %s", text, err, want)
 	}
 }
 
