@@ -13,19 +13,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/places"
 	"github.com/flight-operator/flight-operator/internal/policy"
 )
 
-func TestTicketsAreDecidedOnWithAllReasonsInOneAnswer(t *testing.T) {
+// ticketCase is a ticket under some policies, and the answer.
+type ticketCase struct {
+	policies []*flightsv1.FlightPolicy
+	ticket   *flightsv1.FlightTicket
+	want     []string // parts of the message; none means allowed
+	warnings []string
+}
+
+func ticketCases() map[string]ticketCase {
 	seats := rego("few-seats", fewSeats, flightsv1.EnforcementEnforce)
 	london := rego("no-london", noLondon, flightsv1.EnforcementEnforce)
 	gently := rego("few-seats", fewSeats, flightsv1.EnforcementWarn)
-	for name, c := range map[string]struct {
-		policies []*flightsv1.FlightPolicy
-		ticket   *flightsv1.FlightTicket
-		want     []string // parts of the message; none means allowed
-		warnings []string
-	}{
+	return map[string]ticketCase{
 		"without policies everything goes": {ticket: ticket()},
 		"every reason of every policy is told, sorted": {
 			policies: []*flightsv1.FlightPolicy{london, seats}, ticket: ticket(),
@@ -59,13 +63,21 @@ func TestTicketsAreDecidedOnWithAllReasonsInOneAnswer(t *testing.T) {
 			ticket: ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.MaxPrice = &flightsv1.Money{Amount: "10", Currency: "QQQ"} }),
 			want:   []string{"spec.maxPrice: "},
 		},
+		"a code that the table lacks is accepted with a warning": {
+			ticket:   ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.To = "QZQ" }),
+			warnings: []string{"spec.to: QZQ is in no table of " + places.TableDate() + "; it is taken as an IATA code and sent as it is"},
+		},
 		"a provider that doesn't exist yet is a warning": {
 			ticket: ticket(func(ft *flightsv1.FlightTicket) {
 				ft.Spec.ProviderRef = &flightsv1.ProviderReference{Name: "other"}
 			}),
 			warnings: []string{`BookingProvider "other" does not exist yet (there is main); the ticket waits for it`},
 		},
-	} {
+	}
+}
+
+func TestTicketsAreDecidedOnWithAllReasonsInOneAnswer(t *testing.T) {
+	for name, c := range ticketCases() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.policies...)
 			got := w.review(t, PathValidateTicket, create(t, "FlightTicket", c.ticket))

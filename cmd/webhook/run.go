@@ -42,6 +42,20 @@ func run(ctx context.Context, o options, log logr.Logger) error {
 	if err := program.AddCertificate(mgr, certificate); err != nil {
 		return err
 	}
+	if err := addParts(ctx, mgr, o); err != nil {
+		return err
+	}
+	defer log.Info("stopped")
+	managed, stop := drained(ctx, o.drain, clock.RealClock{})
+	defer stop()
+	if err := mgr.Start(managed); err != nil {
+		return fmt.Errorf("run the webhook: %w", err)
+	}
+	return nil
+}
+
+// addParts puts together what the program is made of: an engine, who feeds it, who tells of it, who asks it.
+func addParts(ctx context.Context, mgr ctrl.Manager, o options) error {
 	engine := policy.NewEngine()
 	policies := loader.New(mgr.GetClient(), engine)
 	if err := policies.SetupWithManager(mgr); err != nil {
@@ -59,16 +73,7 @@ func run(ctx context.Context, o options, log logr.Logger) error {
 	if err := serveReviews(mgr, engine, policies); err != nil {
 		return err
 	}
-	if err := addProbes(ctx, mgr, policies, reports); err != nil {
-		return err
-	}
-	defer log.Info("stopped")
-	managed, stop := drained(ctx, o.drain, clock.RealClock{})
-	defer stop()
-	if err := mgr.Start(managed); err != nil {
-		return fmt.Errorf("run the webhook: %w", err)
-	}
-	return nil
+	return addProbes(ctx, mgr, policies, reports)
 }
 
 func newManager(o options, log logr.Logger, certificate *program.Certificate) (ctrl.Manager, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,71 +39,80 @@ func eventually(t *testing.T, what string, holds func(context.Context) error) {
 	}
 }
 
+// leftBehind is a namespace with the Lease of an earlier process of the replica "a".
+func leftBehind(t *testing.T, c client.Client) *coordinationv1.Lease {
+	t.Helper()
+	operator := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "operator-"}}
+	if err := c.Create(t.Context(), operator); err != nil {
+		t.Fatal(err)
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: operator.Name, Name: LeasePrefix + "a", Labels: map[string]string{"left": "behind"},
+	}}
+	if err := c.Create(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// idleConnections are those that the client keeps for later.
+func idleConnections() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
+		goleak.IgnoreAnyFunction("net/http/internal/http2.(*clientConnReadLoop).run"),
+	}
+}
+
 func TestAPublisherKeepsItsLeaseWhateverHappensToIt(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	c, err := client.New(plane.Config, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := t.Context()
-	operator := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "operator-"}}
-	if err := c.Create(ctx, operator); err != nil {
-		t.Fatal(err)
-	}
-	left := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operator.Name, Name: LeasePrefix + "a", Labels: map[string]string{"left": "behind"}}}
-	if err := c.Create(ctx, left); err != nil {
-		t.Fatal(err)
-	}
+	lease := leftBehind(t, c)
 	changes := make(chan struct{}, 1)
-	synced := make(chan bool, 1)
-	synced <- false
+	var synced atomic.Bool
 	p := NewPublisher(PublisherOptions{
-		Client: c, Namespace: operator.Name, Replica: "a", PodUID: "pod-uid", Changes: changes,
+		Client: c, Namespace: lease.Namespace, Replica: "a", PodUID: "pod-uid", Changes: changes, Synced: synced.Load,
 		Report: func() Report { return Report{"k": {Generation: 7}} },
-		Synced: func() bool { now := <-synced; synced <- now; return now },
 	})
-	running, stop := context.WithCancel(ctx)
+	running, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.Start(running) }()
 
 	if p.ReadyCheck(nil) == nil {
 		t.Error("it is ready before it holds every policy")
 	}
-	<-synced
-	synced <- true
-	changes <- struct{}{}
+	synced.Store(true)
 	reported := func(ctx context.Context) error {
-		var lease coordinationv1.Lease
-		if err := c.Get(ctx, client.ObjectKeyFromObject(left), &lease); err != nil {
+		select {
+		case changes <- struct{}{}: // a write that failed is tried again with the next change or renewal
+		default:
+		}
+		if err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
 			return err
 		}
-		live := Live([]coordinationv1.Lease{lease}, time.Now())
+		live := Live([]coordinationv1.Lease{*lease}, time.Now())
 		if len(live) != 1 || live[0].Report["k"].Generation != 7 || len(lease.OwnerReferences) != 1 {
 			return fmt.Errorf("the lease is %+v", lease)
 		}
 		return p.ReadyCheck(nil)
 	}
 	eventually(t, "what an earlier process left is taken up", reported)
-
-	if err := c.Delete(ctx, left); err != nil {
+	if err := c.Delete(t.Context(), lease); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a deleted lease comes back", func(ctx context.Context) error {
-		select {
-		case changes <- struct{}{}: // a failed write is tried again with the next change or renewal
-		default:
-		}
-		return reported(ctx)
-	})
+	eventually(t, "a deleted lease comes back", reported)
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(left), left); !apierrors.IsNotFound(err) {
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); !apierrors.IsNotFound(err) {
 		t.Errorf("the lease stays: %v", err)
 	}
-	if err := goleak.Find(before, goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"), goleak.IgnoreAnyFunction("net/http/internal/http2.(*clientConnReadLoop).run")); err != nil {
+	if err := goleak.Find(append(idleConnections(), before)...); err != nil {
 		t.Error(err)
 	}
 }
