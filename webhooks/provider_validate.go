@@ -64,11 +64,16 @@ func (v providerValidator) otherDefault(ctx context.Context, name string) (strin
 		return "", fmt.Errorf("list booking providers: %w", err)
 	}
 	for i := range providers.Items {
-		if p := &providers.Items[i]; p.Name != name && p.Spec.Default {
+		if p := &providers.Items[i]; p.Name != name && isDefault(p) {
 			return p.Name, nil
 		}
 	}
 	return "", nil
+}
+
+// isDefault says whether a provider books the tickets that name none. One that is being deleted takes no more tickets.
+func isDefault(p *flightsv1.BookingProvider) bool {
+	return p.Spec.Default && p.DeletionTimestamp == nil
 }
 
 // badBundle says what is wrong with a bundle of authorities, or nothing.

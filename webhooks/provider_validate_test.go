@@ -99,6 +99,16 @@ func TestTheDefaultProviderMayBeChangedItself(t *testing.T) {
 	}
 }
 
+func TestADefaultThatIsBeingDeletedMakesRoomForAnother(t *testing.T) {
+	w := newWorld(t)
+	now := metav1.Unix(1800000000, 0)
+	w.live.providers[0].DeletionTimestamp = &now
+	next := provider(func(s *flightsv1.BookingProviderSpec) { s.Default = true })
+	if got := w.review(t, PathValidateProvider, create(t, "BookingProvider", next)); !got.Allowed {
+		t.Errorf("refused: %s", got.Result.Message)
+	}
+}
+
 func TestADefaultIsRefusedWhenTheOthersCanNotBeRead(t *testing.T) {
 	w := newWorld(t)
 	w.live.err = errors.New("the API server is away")

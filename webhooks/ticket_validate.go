@@ -174,7 +174,7 @@ func missingProvider(name string, providers []flightsv1.BookingProvider) []strin
 	names := make([]string, 0, len(providers))
 	for i := range providers {
 		p := &providers[i]
-		if p.Name == name || name == "" && p.Spec.Default {
+		if p.Name == name || name == "" && isDefault(p) {
 			return nil
 		}
 		names = append(names, p.Name)
