@@ -59,6 +59,10 @@ func (f inputFields) deref(schema map[string]any) map[string]any {
 			return schema
 		}
 		var at any = f.root
+		if ref == "#" {
+			schema = f.root
+			continue
+		}
 		for _, token := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(ref, "#"), "/"), "/") {
 			m, _ := at.(map[string]any)
 			at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
