@@ -3,6 +3,7 @@ package bookingprovider
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -58,11 +59,22 @@ func (r *Reconciler) tellEvent(p *flightsv1.BookingProvider, was *flightsv1.Book
 		if f.good() {
 			kind = corev1.EventTypeNormal
 		}
-		r.Events.Eventf(p, nil, kind, f.reason, "Connect", "%s", f.message)
+		r.Events.Eventf(p, nil, kind, f.reason, "Connect", "%s", note(f.message))
 	case rotated && f.good():
 		r.Events.Eventf(p, nil, corev1.EventTypeNormal, flightsv1.ReasonAccepted, "Connect",
 			"took up the changed credential in Secret %s", p.Spec.CredentialsSecretRef.Name)
 	}
+}
+
+// maxNote is what the API server takes of an event's text, in bytes, less a margin.
+const maxNote = 1000
+
+// note cuts a message to what fits into an event. The condition holds all of it.
+func note(message string) string {
+	if len(message) <= maxNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxNote], "") + " (cut)"
 }
 
 // verdicts says what a finding means for the credential and for the API behind it.

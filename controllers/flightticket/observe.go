@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -147,17 +148,27 @@ func (p *pass) connect(provider *flightsv1.BookingProvider) {
 		Timeout: provider.Spec.Timeout.Duration, ReadLag: can.ReadLag.Duration, MaxProcessing: can.MaxProcessing.Duration,
 		Wait: p.r.Providers.Pause(provider.Name, p.o.Now),
 	}
+	if connecting(provider) {
+		p.o.Provider.Connecting, p.o.Provider.Trouble = true, "it is being connected"
+	}
 	if rotated == nil {
 		p.o.Provider.CredentialsRotatedAt = provider.Status.CredentialsRotatedAt
 	}
 }
 
+// trouble is what the provider says of itself.
 func trouble(provider *flightsv1.BookingProvider) string {
-	ready := meta.FindStatusCondition(provider.Status.Conditions, flightsv1.ConditionReady)
-	if ready == nil || ready.Status == "True" || ready.ObservedGeneration != provider.Generation {
-		return "it is being connected"
+	if ready := meta.FindStatusCondition(provider.Status.Conditions, flightsv1.ConditionReady); ready != nil {
+		return ready.Message
 	}
-	return ready.Message
+	return ""
+}
+
+// connecting says that nothing is known to be wrong with a provider: if this process holds no connection to it, then
+// because it has not made one yet.
+func connecting(provider *flightsv1.BookingProvider) bool {
+	ready := meta.FindStatusCondition(provider.Status.Conditions, flightsv1.ConditionReady)
+	return ready == nil || ready.Status == metav1.ConditionTrue || ready.ObservedGeneration != provider.Generation
 }
 
 // providerOf names a ticket's provider. Pinned says that an operation or a booking is there already. An empty name

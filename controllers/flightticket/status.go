@@ -3,6 +3,7 @@ package flightticket
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,11 +51,22 @@ func (p *pass) told(step lifecycle.Step) {
 		if e.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		p.r.Events.Eventf(p.ticket, nil, kind, e.Reason, string(step.Action), "%s", e.Message)
+		p.r.Events.Eventf(p.ticket, nil, kind, e.Reason, string(step.Action), "%s", note(e.Message))
 	}
 	if c := step.Closed; c != nil {
 		p.r.Metrics.closed(c.Kind, c.Result)
 	}
+}
+
+// maxNote is what the API server takes of an event's text, in bytes, less a margin.
+const maxNote = 1000
+
+// note cuts a message to what fits into an event. The condition holds all of it.
+func note(message string) string {
+	if len(message) <= maxNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxNote], "") + " (cut)"
 }
 
 // writeOutcome stores what came of a send. It outlives the shutdown of the process, repeats what the API server did

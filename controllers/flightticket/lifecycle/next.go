@@ -56,6 +56,9 @@ func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, b
 	case !p.Ready:
 		r.reason = flightsv1.ReasonProviderNotReady
 		r.message = fmt.Sprintf("waits for BookingProvider %s: %s", p.Name, p.Trouble)
+		if p.Connecting {
+			return o.wait(firstPoll, r), true // nobody announces the end of that
+		}
 		return o.wait(o.Recheck, r), true
 	case pinned != nil && !p.heldBy(*pinned):
 		r.reason, r.message = flightsv1.ReasonAccountChanged, moved(p, *pinned)

@@ -49,6 +49,11 @@ func TestNextLeadsATicketToItsBooking(t *testing.T) {
 			action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady, after: 10 * time.Minute,
 			mood: flightsv1.ConditionReconciling,
 		},
+		"a provider that this process has not connected yet is looked at again soon": {
+			seen:   with(unbooked(), func(o *lifecycle.Observation) { o.Provider.Ready, o.Provider.Connecting = false, true }),
+			action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady, after: 2 * time.Second,
+			mood: flightsv1.ConditionReconciling,
+		},
 		"an open breaker is waited for before an operation is written": {
 			seen: with(unbooked(), func(o *lifecycle.Observation) {
 				quoted(o)

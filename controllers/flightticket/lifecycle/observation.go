@@ -66,6 +66,8 @@ type Provider struct {
 	Ready bool
 	// Trouble says for a person why the provider is not ready.
 	Trouble string
+	// Connecting says that nothing is known to be wrong with a provider that is not ready: this process has only begun.
+	Connecting bool
 
 	Identity             flightsv1.ProviderIdentity
 	Generation           int64
