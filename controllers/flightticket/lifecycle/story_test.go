@@ -1,7 +1,6 @@
 package lifecycle_test
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +13,8 @@ import (
 	"github.com/flight-operator/flight-operator/internal/booking"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.golden anew")
+// updateVariable, when it is set, has the stories written anew.
+const updateVariable = "UPDATE_GOLDEN"
 
 // script answers choices by label, in order; what it doesn't name goes well.
 type script map[string][]int
@@ -156,7 +156,7 @@ func TestStories(t *testing.T) {
 			play(w, s)
 			got := strings.Join(append(w.log, w.ending()...), "\n") + "\n"
 			file := filepath.Join("testdata", strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-")+".golden")
-			if *update {
+			if os.Getenv(updateVariable) != "" {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -166,7 +166,7 @@ func TestStories(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the story went differently (-want +got); run with -update if that is meant:\n%s", diff)
+				t.Errorf("the story went differently (-want +got); run with UPDATE_GOLDEN=1 if that is meant:\n%s", diff)
 			}
 		})
 	}
