@@ -49,18 +49,18 @@ func mustSet(tb testing.TB, e *Engine, p *flightsv1.FlightPolicy) {
 }
 
 // setLike fills an engine with many policies that share one compiled module: compiling each would take minutes.
-func setLike(tb testing.TB, e *Engine, n int, make func(int) *flightsv1.FlightPolicy) {
+func setLike(tb testing.TB, e *Engine, n int, build func(int) *flightsv1.FlightPolicy) {
 	tb.Helper()
 	if n == 0 {
 		return
 	}
-	first, err := compilePolicy(tb.Context(), make(0), e.limits, nil)
+	first, err := compilePolicy(tb.Context(), build(0), e.limits, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	policies := append([]*held{}, e.snapshot.Load().policies...)
 	for i := range n {
-		p := make(i)
+		p := build(i)
 		match, _ := newMatcher(p.Spec.Match)
 		policies = append(policies, &held{name: p.Name, serving: &revision{name: p.Name, enforcement: first.enforcement,
 			match: match, executable: first.executable}})

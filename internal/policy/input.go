@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -75,9 +76,9 @@ func buildInput(r Request) ([]field, error) {
 func checkRequest(r Request) error {
 	switch {
 	case r.Ticket == nil:
-		return &RequestError{"ticket", fmt.Errorf("is missing")}
+		return &RequestError{"ticket", errors.New("is missing")}
 	case r.Now.IsZero():
-		return &RequestError{"now", fmt.Errorf("is missing")}
+		return &RequestError{"now", errors.New("is missing")}
 	case r.Stage != StageAdmission && r.Stage != StageBooking && r.Stage != StageAudit:
 		return &RequestError{"stage", fmt.Errorf("%q is none of Admission, Booking, Audit", r.Stage)}
 	case r.Operation != flightsv1.OperationCreate && r.Operation != flightsv1.OperationUpdate:

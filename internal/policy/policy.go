@@ -1,7 +1,13 @@
 // Package policy is the Rego engine: it compiles FlightPolicies, builds the input and decides.
 //
-// It knows OPA and the API types. It knows no Kubernetes client (see the package loader), no HTTP and no clock: the
-// time is part of the input. Webhook, second gate, audit and command line share its one input builder and one Decide.
+// It knows OPA and the API types. It knows no Kubernetes client (see the package loader) and no HTTP, and policies have no
+// clock: the time is part of the input. Webhook, second gate, audit and command line share its one input builder and one
+// Decide.
+//
+// A policy may take 100 ms of a ticket and all policies 2 s; what takes longer is a policy error. After three time-outs in
+// a row a policy is put in quarantine for 30 s, and errs at once. When a policy is applied it is compiled within 5 s and
+// tried on sample inputs, where it may allocate 64 MiB. Deadlines don't bound memory: a policy that builds something huge
+// from unusual input only is cut by time, not by size.
 package policy
 
 import (
