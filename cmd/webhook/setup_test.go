@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"go.uber.org/goleak"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -99,26 +100,38 @@ func kubectl(t *testing.T, stdin string, args ...string) (string, error) {
 type webhookProgram struct {
 	options options
 	ca      *authority
-	log     *syncBuffer
-	stop    func()
+	// logStart is where this program's lines begin in processLog.
+	logStart int
+	stop     func()
 }
+
+// processLog takes what all programs of this process log: client-go has one logger in a process, which may be set once.
+var processLog syncBuffer
+
+var processLogger = sync.OnceValues(func() (logr.Logger, error) {
+	o := program.DefaultOptions()
+	o.LogLevel = "debug"
+	return o.Logger(&processLog)
+})
+
+// logged is what this program has logged so far.
+func (w *webhookProgram) logged() string { return processLog.String()[w.logStart:] }
 
 // startWebhook runs the program until the test ends, waits until it is ready and makes the API server call it.
 func startWebhook(t *testing.T) *webhookProgram {
 	t.Helper()
-	w := &webhookProgram{options: defaultOptions(), ca: newAuthority(t), log: &syncBuffer{}}
+	w := &webhookProgram{options: defaultOptions(), ca: newAuthority(t), logStart: len(processLog.String())}
 	w.options.TLSDir = t.TempDir()
 	w.ca.issue(t, w.options.TLSDir)
 	w.options.Kubeconfig = serviceAccount(t)
 	w.options.replica = "replica-under-test"
 	w.options.drain = 0
-	w.options.LogLevel = "debug"
 	addresses := freeAddresses(t, 3)
 	w.options.webhookBindAddress, w.options.MetricsBindAddress, w.options.HealthProbeBindAddress = addresses[0], addresses[1], addresses[2]
 	if err := w.options.validate(); err != nil {
 		t.Fatal(err)
 	}
-	logger, err := w.options.Logger(w.log)
+	logger, err := processLogger()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func TestRefusalsReadAsAPersonSeesThem(t *testing.T) {
 		story.WriteString("# " + s.what + "\n" + out + "\n")
 	}
 	golden(t, "refusals.golden", story.String())
-	if log := w.log.String(); strings.Contains(log, `"spec"`) || !strings.Contains(log, `"denied":"few-seats,no-london"`) || !strings.Contains(log, `"requestID"`) {
+	if log := w.logged(); strings.Contains(log, `"spec"`) || !strings.Contains(log, `"denied":"few-seats,no-london"`) || !strings.Contains(log, `"requestID"`) {
 		t.Errorf("the log holds a spec, or lacks a decision:\n%s", log)
 	}
 }
