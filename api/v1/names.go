@@ -13,8 +13,8 @@ const (
 	// set at create and restored at update, so a user can't name somebody else.
 	RequestedByAnnotation = "flights.com/requested-by"
 
-	// RequestedByGroupsAnnotation is a JSON list of the groups that the requester had at the last admission,
-	// capped by the webhook. The second gate and the audit read it, so that they see the user that admission saw.
+	// RequestedByGroupsAnnotation is a JSON list of the groups that the requester had when the ticket was created,
+	// capped by the webhook and restored at update like the requester. The second gate and the audit read both.
 	RequestedByGroupsAnnotation = "flights.com/requested-by-groups"
 
 	// ReconcileRequestedAtAnnotation asks for a reconcile at once whenever its value changes. Any text will do; a
