@@ -3,7 +3,10 @@ package scene
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -168,4 +171,29 @@ func (s *Scene) awaitNone(ctx context.Context) {
 // after is a context for what is done when the test is over.
 func (s *Scene) after() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), patience)
+}
+
+// Told waits for an event about an object that has a reason and says every one of the parts.
+func (s *Scene) Told(namespace, kind, name, reason string, parts ...string) {
+	s.Helper()
+	heard := map[string]string{}
+	for s.Context.Err() == nil {
+		events, err := s.Client.Watch(s.Context, &eventsv1.EventList{}, client.InNamespace(namespace))
+		if err != nil {
+			s.Fatalf("watch events: %v", err)
+		}
+		for event := range events.ResultChan() {
+			e, ok := event.Object.(*eventsv1.Event)
+			if !ok || e.Regarding.Kind != kind || e.Regarding.Name != name {
+				continue
+			}
+			heard[e.Reason] = e.Note
+			if e.Reason == reason && !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(e.Note, p) }) {
+				events.Stop()
+				return
+			}
+		}
+		events.Stop()
+	}
+	s.Fatalf("no event %s of %s %s says %q; there were %v", reason, kind, name, parts, heard)
 }

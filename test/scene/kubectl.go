@@ -25,7 +25,7 @@ type Answer struct {
 }
 
 // Run runs kubectl in the scene's namespace, with a manifest on its standard input where there is one. It fails the
-// test only if kubectl can't be run.
+// test only if kubectl can't be run. It may be called concurrently.
 func (s *Scene) Run(manifest string, args ...string) Answer {
 	s.Helper()
 	cmd := s.Kubectl(s.Context, append([]string{"--namespace=" + s.Namespace}, args...)...)
@@ -34,7 +34,8 @@ func (s *Scene) Run(manifest string, args ...string) Answer {
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		s.Fatalf("kubectl %q: %v", args, err)
+		s.Errorf("kubectl %q: %v", args, err) // not Fatalf: users who race run it on goroutines of their own
+		return Answer{Err: err.Error(), Code: -1}
 	}
 	return Answer{Out: out.String(), Err: errs.String(), Code: cmd.ProcessState.ExitCode()}
 }

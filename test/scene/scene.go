@@ -86,6 +86,13 @@ func New(t *testing.T, stage Stage) *Scene {
 	return s
 }
 
+// In returns the same scene for a subtest.
+func (s *Scene) In(t *testing.T) *Scene {
+	same := *s
+	same.T = t
+	return &same
+}
+
 // remove deletes an object after the test, whose own context is over by then. What is left to do for it, the
 // installation does.
 func (s *Scene) remove(o client.Object) {
