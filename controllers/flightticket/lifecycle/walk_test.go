@@ -16,23 +16,30 @@ import (
 // carried out late, reads lag, the cache is stale, the ticket is edited and deleted. At no moment are there two live
 // bookings; when the faults stop, the ticket comes to rest with exactly what it asks for.
 func TestNothingIsBoughtTwiceLostOrLeftBehind(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) })
-		w.api.keys = rapid.Bool().Draw(t, "provider takes keys")
-		w.lookup = rapid.IntRange(0, 3).Draw(t, "provider can be searched") > 0
-		w.api.faults, w.crashes = true, true
-		w.check = func() { atMostOne(t, w) }
-		for range rapid.IntRange(1, 25).Draw(t, "passes with faults") {
-			meddle(t, w)
-			w.clock = w.clock.Add(w.pass())
-			if w.ticket.gone() {
-				break
-			}
+	for range rounds {
+		rapid.Check(t, walk)
+	}
+}
+
+// rounds of a hundred walks each (or as many as -rapid.checks says).
+const rounds = 30
+
+func walk(t *rapid.T) {
+	w := newWorld(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) })
+	w.api.keys = rapid.Bool().Draw(t, "provider takes keys")
+	w.lookup = rapid.IntRange(0, 3).Draw(t, "provider can be searched") > 0
+	w.api.faults, w.crashes = true, true
+	w.check = func() { atMostOne(t, w) }
+	for range rapid.IntRange(1, 25).Draw(t, "passes with faults") {
+		meddle(t, w)
+		w.clock = w.clock.Add(w.pass())
+		if w.ticket.gone() {
+			break
 		}
-		w.api.faults, w.crashes = false, false
-		calm(w)
-		finished(t, w)
-	})
+	}
+	w.api.faults, w.crashes = false, false
+	calm(w)
+	finished(t, w)
 }
 
 // meddle is what users do meanwhile.
