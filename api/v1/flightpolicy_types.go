@@ -103,9 +103,11 @@ type FlightPolicyStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Replicas is the number of live webhook replicas, ReplicasServing how many of them serve this generation.
+	// Replicas is the number of live webhook replicas.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
+
+	// ReplicasServing is how many live webhook replicas serve this generation.
 	// +optional
 	ReplicasServing int32 `json:"replicasServing,omitempty"`
 }

@@ -315,9 +315,11 @@ type OperationStatus struct {
 	// +required
 	Generation int64 `json:"generation"`
 
-	// ClientReference and Owner are the two names that the booking carries or will carry at the provider.
+	// ClientReference is the name that the booking carries or will carry at the provider for this ticket and attempt.
 	// +optional
 	ClientReference string `json:"clientReference,omitempty"`
+
+	// Owner is the name that all bookings of a ticket of this namespace and name carry at the provider.
 	// +optional
 	Owner string `json:"owner,omitempty"`
 
@@ -437,9 +439,11 @@ type RefusalStatus struct {
 	// +required
 	Generation int64 `json:"generation"`
 
-	// ProviderUID and ProviderGeneration are of the BookingProvider.
+	// ProviderUID is the UID of the BookingProvider.
 	// +required
 	ProviderUID types.UID `json:"providerUID"`
+
+	// ProviderGeneration is the generation of the BookingProvider.
 	// +required
 	ProviderGeneration int64 `json:"providerGeneration"`
 
