@@ -100,21 +100,19 @@ func (s *Scene) Inject(f simulator.Fault) {
 	}
 }
 
-// AwaitCall waits until the booking API has seen a call that holds, and returns it.
-func (s *Scene) AwaitCall(what string, holds func(simulator.Call) bool) simulator.Call {
+// AwaitCalls waits until something holds of the calls that the booking API has got, or of its ledger.
+func (s *Scene) AwaitCalls(what string, holds func([]simulator.Call) bool) {
 	s.Helper()
 	for {
 		changed := s.Simulator.Changed()
 		calls := s.Simulator.Calls()
-		for _, call := range calls {
-			if holds(call) {
-				return call
-			}
+		if holds(calls) {
+			return
 		}
 		select {
 		case <-changed:
 		case <-s.Context.Done():
-			s.Fatalf("no call came that is %s: %+v", what, calls)
+			s.Fatalf("the booking API saw no call that is %s: %+v", what, calls)
 		}
 	}
 }
