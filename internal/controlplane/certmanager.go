@@ -78,7 +78,7 @@ func (p *Plane) probeCertManager(ctx context.Context, child *Process) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	err := child.waitFor(ctx, "cert-manager to make an Issuer ready", func(ctx context.Context) (bool, error) {
+	err := child.WaitFor(ctx, "cert-manager to make an Issuer ready", func(ctx context.Context) (bool, error) {
 		err := p.client.Get(ctx, client.ObjectKeyFromObject(issuer), issuer)
 		return err == nil && conditionTrue(issuer, "Ready"), err
 	})

@@ -50,7 +50,7 @@ func (p *Plane) startControllerManager(ctx context.Context, path string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	return child.waitFor(ctx, "the ServiceAccount default/default", func(ctx context.Context) (bool, error) {
+	return child.WaitFor(ctx, "the ServiceAccount default/default", func(ctx context.Context) (bool, error) {
 		err := p.client.Get(ctx, types.NamespacedName{Namespace: "default", Name: "default"}, &corev1.ServiceAccount{})
 		return err == nil, err
 	})

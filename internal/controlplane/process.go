@@ -26,8 +26,8 @@ type ProcessOptions struct {
 	Args []string
 	// Env is added to the environment of this process, from which KUBECONFIG is taken out.
 	Env []string
-	// Log is where its output goes; none means the file of Process.Log.
-	Log *os.File
+	// Log is the file that its output is added to; none means one in the run folder.
+	Log string
 }
 
 // Process is a child that ends with the plane, and also when the starter dies without stopping the plane.
@@ -46,17 +46,18 @@ func (p *Plane) StartProcess(o ProcessOptions) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", o.Name, err)
 	}
-	child := &Process{name: o.Name, log: p.logPath(o.Name), cmd: exec.Command(link, o.Args...), done: make(chan struct{})}
+	if o.Log == "" {
+		o.Log = p.logPath(o.Name)
+	}
+	child := &Process{name: o.Name, log: o.Log, cmd: exec.Command(link, o.Args...), done: make(chan struct{})}
 	child.cmd.Env = append(environWithout("KUBECONFIG"), o.Env...)
 	// A group of its own: Ctrl-C at a terminal reaches the starter only, which then stops the children in order.
 	child.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	log := o.Log
-	if log == nil {
-		if log, err = openLog(child.log); err != nil {
-			return nil, fmt.Errorf("open the log of %s: %w", o.Name, err)
-		}
-		defer log.Close() // the child holds its own descriptor
+	log, err := openLog(child.log)
+	if err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", o.Name, err)
 	}
+	defer log.Close() // the child holds its own descriptor
 	// A file and no pipe: nothing waits for a copying goroutine, and an orphan can't block on a reader that is gone.
 	child.cmd.Stdout, child.cmd.Stderr = log, log
 	if err := child.cmd.Start(); err != nil {
@@ -75,14 +76,14 @@ func (p *Plane) StartProcess(o ProcessOptions) (*Process, error) {
 // Done is closed once the process has ended.
 func (c *Process) Done() <-chan struct{} { return c.done }
 
-// Log is the path of the file with the output, unless ProcessOptions named another.
+// Log is the path of the file with the output.
 func (c *Process) Log() string { return c.log }
 
 // Err says how the process ended, with the end of its log, or nil while it runs.
 func (c *Process) Err() error {
 	select {
 	case <-c.done:
-		return fmt.Errorf("%s ended (%w); its log ends:\n%s", c.name, orExit(c.err), tail(c.log, 20))
+		return fmt.Errorf("%s ended (%w); its log %s ends:\n%s", c.name, orExit(c.err), c.log, tail(c.log, 20))
 	default:
 		return nil
 	}
@@ -161,9 +162,9 @@ func startWarden(root, dir string) (release func() error, err error) {
 	}, nil
 }
 
-// waitFor polls until ready answers true. It gives up when the context ends or the process does, and then says what
+// WaitFor polls until ready answers true. It gives up when the context ends or the process does, and then says what
 // was waited for and what the last answer was.
-func (c *Process) waitFor(ctx context.Context, what string, ready func(context.Context) (bool, error)) error {
+func (c *Process) WaitFor(ctx context.Context, what string, ready func(context.Context) (bool, error)) error {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -176,7 +177,8 @@ func (c *Process) waitFor(ctx context.Context, what string, ready func(context.C
 		case <-c.done:
 			return fmt.Errorf("wait for %s: %w", what, c.Err())
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w; the log of %s ends:\n%s", what, errors.Join(ctx.Err(), last), c.name, tail(c.log, 20))
+			return fmt.Errorf("wait for %s: %w; the log of %s (%s) ends:\n%s",
+				what, errors.Join(ctx.Err(), last), c.name, c.log, tail(c.log, 20))
 		}
 	}
 }
