@@ -40,6 +40,12 @@ func (p *Program) tlsDir(dir string) string { return filepath.Join(dir, p.name+"
 // Running says whether the process was started and has not ended.
 func (p *Program) Running() bool { return p != nil && p.process != nil && p.process.Err() == nil }
 
+// Done is closed once the running process has ended. It must have been started.
+func (p *Program) Done() <-chan struct{} { return p.process.Done() }
+
+// Err says how the started process ended, with the end of its log, or nil while it runs.
+func (p *Program) Err() error { return p.process.Err() }
+
 // reserve takes three free ports and holds them until the first start.
 func (p *Program) reserve() error {
 	for _, address := range []*string{&p.Address, &p.MetricsAddress, &p.HealthAddress} {

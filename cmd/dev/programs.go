@@ -1,0 +1,27 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/flight-operator/flight-operator/internal/controlplane"
+)
+
+func programsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "programs",
+		Short: "Build what is missing of etcd, kube-apiserver, kubectl, kube-controller-manager and cert-manager",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			paths, err := controlplane.Programs(c.Context(), c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			for _, name := range controlplane.AllPrograms() {
+				fmt.Fprintf(c.OutOrStdout(), "%-24s %s\n", name, paths[name])
+			}
+			return nil
+		},
+	}
+}
