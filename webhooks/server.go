@@ -52,7 +52,7 @@ type Server interface {
 type Options struct {
 	// Policies decides on tickets.
 	Policies Decider
-	// Synced says whether Policies holds every policy; until then tickets are refused.
+	// Synced says whether Policies holds every policy as it stands; while it doesn't, tickets are refused.
 	Synced func() bool
 	// Cached reads namespaces and booking providers from a cache.
 	Cached client.Reader

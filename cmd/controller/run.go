@@ -129,7 +129,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o options, log logr.L
 	if err := addTickets(ctx, mgr, o, log, registry, engine, policies); err != nil {
 		return err
 	}
-	if err := flightpolicy.New(mgr.GetClient(), o.Namespace, clock.RealClock{}).SetupWithManager(mgr); err != nil {
+	if err := flightpolicy.New(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace, clock.RealClock{}).SetupWithManager(mgr); err != nil {
 		return err
 	}
 	return errors.Join(

@@ -63,14 +63,16 @@ func addParts(ctx context.Context, mgr ctrl.Manager, o options) error {
 	}
 	reports := replica.NewPublisher(replica.PublisherOptions{
 		Client: mgr.GetClient(), Namespace: o.Namespace, Replica: o.replica, PodUID: o.podUID,
-		Report:  func() replica.Report { return reportOf(engine.Loaded()) },
-		Synced:  policies.Synced,
-		Changes: policies.Changes(),
+		Report:   func() replica.Report { return reportOf(engine.Loaded()) },
+		Synced:   policies.Synced,
+		CaughtUp: func(ctx context.Context) error { return policies.CaughtUp(ctx, mgr.GetAPIReader()) },
+		Clock:    clock.RealClock{},
+		Changes:  policies.Changes(),
 	})
 	if err := mgr.Add(reports); err != nil {
 		return fmt.Errorf("add the publisher of this replica's report: %w", err)
 	}
-	if err := serveReviews(mgr, engine, policies); err != nil {
+	if err := serveReviews(mgr, engine, func() bool { return policies.Synced() && reports.Serving() }); err != nil {
 		return err
 	}
 	return addProbes(ctx, mgr, policies, reports)
@@ -108,7 +110,7 @@ func newManager(o options, log logr.Logger, certificate *program.Certificate) (c
 
 // serveReviews registers the webhooks. The caches that they read are begun here, so that the manager fills them before
 // the process is ready and not during the first review.
-func serveReviews(mgr ctrl.Manager, engine *policy.Engine, policies *loader.Loader) error {
+func serveReviews(mgr ctrl.Manager, engine *policy.Engine, synced func() bool) error {
 	counters, err := webhooks.NewMetrics(metrics.Registry)
 	if err != nil {
 		return err
@@ -120,7 +122,7 @@ func serveReviews(mgr ctrl.Manager, engine *policy.Engine, policies *loader.Load
 	}
 	webhooks.Register(mgr.GetWebhookServer(), webhooks.Options{
 		Policies: engine,
-		Synced:   policies.Synced,
+		Synced:   synced,
 		Cached:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),
 		Clock:    clock.RealClock{},

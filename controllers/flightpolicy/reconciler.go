@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -35,13 +38,16 @@ import (
 // all: a thousand policies cost one read of the reports and no write while nothing changes.
 type Reconciler struct {
 	client    client.Client
+	live      client.Reader
 	namespace string
 	clock     clock.PassiveClock
+	observer  *replica.Observer
 }
 
-// New returns a reconciler. The client's cache must be restricted by CacheByObject; namespace is the operator's own.
-func New(c client.Client, namespace string, now clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, namespace: namespace, clock: now}
+// New returns a reconciler. The client's cache must be restricted by CacheByObject; live reads Leases from the API server
+// before a policy is called served; namespace is the operator's own.
+func New(c client.Client, live client.Reader, namespace string, now clock.PassiveClock) *Reconciler {
+	return &Reconciler{client: c, live: live, namespace: namespace, clock: now, observer: replica.NewObserver()}
 }
 
 // SetupWithManager registers the reconciler; it runs on the leader alone.
@@ -95,8 +101,7 @@ func (r *Reconciler) reportChanged() predicate.Predicate {
 		if !isLease || !isLeaseToo {
 			return true
 		}
-		lapsed := len(replica.Live([]coordinationv1.Lease{*then}, r.clock.Now())) == 0
-		return lapsed || then.Annotations[replica.PoliciesAnnotation] != now.Annotations[replica.PoliciesAnnotation]
+		return !r.observer.See(now, r.clock.Now()) || then.Annotations[replica.PoliciesAnnotation] != now.Annotations[replica.PoliciesAnnotation]
 	}}
 	return predicate.And(ours, changed)
 }
@@ -108,12 +113,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := r.client.List(ctx, &policies); err != nil {
 		return reconcile.Result{}, fmt.Errorf("list policies: %w", err)
 	}
-	var leases coordinationv1.LeaseList
-	if err := r.client.List(ctx, &leases, client.InNamespace(r.namespace), client.MatchingLabels{replica.Label: replica.LabelValue}); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list the replicas' leases: %w", err)
+	live, err := r.replicas(ctx, r.client)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	now := r.clock.Now()
-	live := replica.Live(leases.Items, now)
+	// From Ready on every replica that decides has the policy. A cache may not have heard of one that has just begun.
+	if slices.ContainsFunc(policies.Items, func(p flightsv1.FlightPolicy) bool { return becomesReady(&p, live) }) {
+		if live, err = r.replicas(ctx, r.live); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	var failures []error
 	for i := range policies.Items {
 		if err := r.tell(ctx, &policies.Items[i], live); err != nil {
@@ -123,7 +132,23 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if len(failures) > 0 {
 		return reconcile.Result{}, errors.Join(failures...)
 	}
-	return reconcile.Result{RequeueAfter: nextExpiry(live, now)}, nil
+	return reconcile.Result{RequeueAfter: nextExpiry(live, r.clock.Now())}, nil
+}
+
+// replicas lists the live replicas of the webhook.
+func (r *Reconciler) replicas(ctx context.Context, from client.Reader) ([]replica.Replica, error) {
+	var leases coordinationv1.LeaseList
+	if err := from.List(ctx, &leases, client.InNamespace(r.namespace), client.MatchingLabels{replica.Label: replica.LabelValue}); err != nil {
+		return nil, fmt.Errorf("list the replicas' leases: %w", err)
+	}
+	return r.observer.Live(leases.Items, r.clock.Now()), nil
+}
+
+// becomesReady says whether the replicas serve a generation of a policy that isn't called ready yet.
+func becomesReady(p *flightsv1.FlightPolicy, live []replica.Replica) bool {
+	ready := meta.FindStatusCondition(p.Status.Conditions, flightsv1.ConditionReady)
+	isReady := ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == p.Generation
+	return !isReady && assess(p, live).reason == flightsv1.ReasonServing
 }
 
 // tell writes the status of one policy if it changes. A policy that is gone needs none.
@@ -147,7 +172,7 @@ func (r *Reconciler) tell(ctx context.Context, p *flightsv1.FlightPolicy, live [
 func nextExpiry(live []replica.Replica, now time.Time) time.Duration {
 	var next time.Duration
 	for _, one := range live {
-		if left := one.Expires.Sub(now); next == 0 || left < next {
+		if left := max(one.Expires.Sub(now), time.Millisecond); next == 0 || left < next {
 			next = left
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,7 +53,7 @@ func startController(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := New(mgr.GetClient(), operatorNamespace, clock.RealClock{}).SetupWithManager(mgr); err != nil {
+	if err := New(mgr.GetClient(), mgr.GetAPIReader(), operatorNamespace, clock.RealClock{}).SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -76,6 +77,7 @@ func publish(t *testing.T, c client.Client, name string, changes <-chan struct{}
 	t.Helper()
 	p := replica.NewPublisher(replica.PublisherOptions{
 		Client: c, Namespace: operatorNamespace, Replica: name, Report: report, Synced: func() bool { return true }, Changes: changes,
+		CaughtUp: func(context.Context) error { return nil }, Clock: clock.RealClock{},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -176,4 +178,62 @@ func TestAReplicaThatDiesIsNoticedWhenItsLeaseExpires(t *testing.T) {
 	}
 	becomes(t, c, p, flightsv1.ReasonServing, 1, 1)
 	becomes(t, c, p, flightsv1.ReasonNoReplicas, 0, 0)
+}
+
+// lagging is a cache that hasn't heard of the newest replica.
+type lagging struct {
+	client.Client
+	unknown string
+}
+
+func (l lagging) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	err := l.Client.List(ctx, into, options...)
+	if leases, is := into.(*coordinationv1.LeaseList); is {
+		leases.Items = slices.DeleteFunc(leases.Items, func(one coordinationv1.Lease) bool { return one.Name == l.unknown })
+	}
+	return err
+}
+
+func TestAPolicyIsNotCalledServedBeforeAReplicaThatHasJustBegun(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), flightsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(plane.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "operator-"}}
+	p := &flightsv1.FlightPolicy{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "lagging-"}, Spec: flightsv1.FlightPolicySpec{Rego: "package p\ndeny contains \"no\" if false\n"},
+	}
+	if err := errors.Join(c.Create(t.Context(), operator), c.Create(t.Context(), p)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := replica.Encode(replica.Report{replica.KeyOf(p.UID): {Generation: 1, Digest: "a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, report := range map[string]string{"old": text, "new": "{}"} {
+		now := metav1.NowMicro()
+		if err := c.Create(t.Context(), &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: operator.Name, Name: replica.LeasePrefix + name,
+				Labels: map[string]string{replica.Label: replica.LabelValue}, Annotations: map[string]string{replica.PoliciesAnnotation: report},
+			},
+			Spec: coordinationv1.LeaseSpec{RenewTime: &now, LeaseDurationSeconds: ptr.To[int32](15)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := New(lagging{c, replica.LeasePrefix + "new"}, c, operator.Name, clock.RealClock{})
+	if _, err := r.Reconcile(t.Context(), everything()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(p), p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Status.Replicas != 2 || p.Status.ReplicasServing != 1 || meta.IsStatusConditionTrue(p.Status.Conditions, flightsv1.ConditionReady) {
+		t.Errorf("the status is %+v", p.Status)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,15 +40,21 @@ type PublisherOptions struct {
 	// Synced says whether the replica holds every policy that existed at its start; until then it has no Lease, so
 	// that a replica which starts doesn't make policies look less than served.
 	Synced func() bool
+	// CaughtUp asks the API server, and no cache, for the policies as they stand now; it fails while the replica lacks
+	// one. It is asked when a Lease begins or begins again, after that Lease is stored: a policy that is changed later
+	// finds the Lease, and waits for this replica before it is called served.
+	CaughtUp func(context.Context) error
+	// Clock is this process's own; no other clock is compared with it.
+	Clock clock.PassiveClock
 	// Changes gets a value when Synced or Report may have changed.
 	Changes <-chan struct{}
 }
 
 // Publisher keeps the Lease of this replica. It is the only writer of it. Add it to the manager as a Runnable.
 type Publisher struct {
-	o         PublisherOptions
-	lease     *coordinationv1.Lease // as last stored; nil when unknown
-	published atomic.Bool
+	o     PublisherOptions
+	lease *coordinationv1.Lease // as last stored; nil when unknown
+	until atomic.Pointer[time.Time]
 }
 
 var (
@@ -61,17 +68,24 @@ func NewPublisher(o PublisherOptions) *Publisher { return &Publisher{o: o} }
 // NeedLeaderElection is false: every replica reports.
 func (p *Publisher) NeedLeaderElection() bool { return false }
 
-// ReadyCheck is a readiness check that holds until the first report is stored. A replica that serves must be known,
-// or a policy that it lacks would be called served by all.
+// Serving says whether this replica may decide. It may not while its Lease isn't known to stand: others then count it as
+// gone, and call policies served by all that it may lack. So a replica that is cut off from the API server, or stopped,
+// refuses rather than decides on policies of yesterday.
+func (p *Publisher) Serving() bool {
+	until := p.until.Load()
+	return until != nil && p.o.Clock.Now().Before(*until)
+}
+
+// ReadyCheck is Serving as a readiness check.
 func (p *Publisher) ReadyCheck(*http.Request) error {
-	if !p.published.Load() {
-		return errors.New("the report of this replica is not stored yet")
+	if !p.Serving() {
+		return errors.New("the report of this replica is not stored, or it lacks policies that are")
 	}
 	return nil
 }
 
-// Start publishes until the context ends, then deletes the Lease. Failures are logged and tried again: they leave the
-// Lease to expire and stop no admission.
+// Start publishes until the context ends, then deletes the Lease. Failures are logged and tried again; while they last
+// the Lease stands, and then Serving ends.
 func (p *Publisher) Start(ctx context.Context) error {
 	ticker := time.NewTicker(renewEvery)
 	defer ticker.Stop()
@@ -100,29 +114,55 @@ func (p *Publisher) name() string { return LeasePrefix + p.o.Replica }
 func (p *Publisher) publish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
+	start := p.o.Clock.Now()
 	text, err := Encode(p.o.Report())
 	if err != nil {
-		// The replica lives and decides all the same; that nobody calls its policies served is the lesser harm.
+		// It decides all the same, on all its policies; that nobody calls them served is the lesser harm.
 		log.FromContext(ctx).Error(err, "this replica reports no policy", "lease", p.name())
 		text = "{}"
 	}
+	err = p.store(ctx, text)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		err = p.store(ctx, text) // it was deleted, or an earlier write of this name came late
+	}
+	if err != nil {
+		return fmt.Errorf("store lease %s: %w", p.name(), err)
+	}
+	return p.serveFrom(ctx, start)
+}
+
+// store writes the Lease once. After a failure the next call looks first at what is there.
+func (p *Publisher) store(ctx context.Context, report string) error {
 	if p.lease == nil {
 		if err := p.adopt(ctx); err != nil {
 			return err
 		}
 	}
-	next := p.fill(p.lease.DeepCopy(), text)
+	next := p.fill(p.lease.DeepCopy(), report)
+	p.lease = nil
+	var err error
 	if next.ResourceVersion == "" {
+		p.until.Store(nil) // without a Lease this replica is counted as gone
 		err = p.o.Client.Create(ctx, next)
 	} else {
 		err = p.o.Client.Update(ctx, next)
 	}
-	if err != nil {
-		p.lease = nil // look again: it was deleted, or an earlier process of this name wrote late
-		return fmt.Errorf("store lease %s: %w", p.name(), err)
+	if err == nil {
+		p.lease = next
 	}
-	p.lease = next
-	p.published.Store(true)
+	return err
+}
+
+// serveFrom lets the replica decide for as long as a Lease lasts that was renewed after start. One that isn't deciding
+// must catch up first, with its Lease in place.
+func (p *Publisher) serveFrom(ctx context.Context, start time.Time) error {
+	if !p.Serving() {
+		if err := p.o.CaughtUp(ctx); err != nil {
+			return fmt.Errorf("catch up with the policies: %w", err)
+		}
+	}
+	until := start.Add(leaseDuration)
+	p.until.Store(&until)
 	return nil
 }
 
@@ -160,6 +200,7 @@ func (p *Publisher) fill(lease *coordinationv1.Lease, report string) *coordinati
 
 // withdraw deletes the Lease that this process wrote, and no other's.
 func (p *Publisher) withdraw(ctx context.Context) error {
+	p.until.Store(nil)
 	if p.lease == nil || p.lease.UID == "" {
 		return nil
 	}

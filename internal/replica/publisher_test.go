@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flight-operator/flight-operator/internal/controlplane"
@@ -76,7 +79,8 @@ func TestAPublisherKeepsItsLeaseWhateverHappensToIt(t *testing.T) {
 	var synced atomic.Bool
 	p := NewPublisher(PublisherOptions{
 		Client: c, Namespace: lease.Namespace, Replica: "a", PodUID: "pod-uid", Changes: changes, Synced: synced.Load,
-		Report: func() Report { return Report{"k": {Generation: 7}} },
+		Report:   func() Report { return Report{"k": {Generation: 7}} },
+		CaughtUp: func(context.Context) error { return nil }, Clock: clock.RealClock{},
 	})
 	running, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -94,7 +98,7 @@ func TestAPublisherKeepsItsLeaseWhateverHappensToIt(t *testing.T) {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
 			return err
 		}
-		live := Live([]coordinationv1.Lease{*lease}, time.Now())
+		live := NewObserver().Live([]coordinationv1.Lease{*lease}, time.Now())
 		if len(live) != 1 || live[0].Report["k"].Generation != 7 || len(lease.OwnerReferences) != 1 {
 			return fmt.Errorf("the lease is %+v", lease)
 		}
@@ -115,4 +119,67 @@ func TestAPublisherKeepsItsLeaseWhateverHappensToIt(t *testing.T) {
 	if err := goleak.Find(append(idleConnections(), before)...); err != nil {
 		t.Error(err)
 	}
+}
+
+// From Ready on every live replica enforces: one that nobody may count on refuses to decide.
+func TestAReplicaDecidesOnlyWhileItIsCountedAndHasCaughtUp(t *testing.T) {
+	c, err := client.New(plane.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "operator-"}}
+	if err := c.Create(t.Context(), operator); err != nil {
+		t.Fatal(err)
+	}
+	now := clocktesting.NewFakePassiveClock(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operator.Name, Name: LeasePrefix + "a"}}
+	behind := errors.New("a policy is missing")
+	p := NewPublisher(PublisherOptions{
+		Client: c, Namespace: operator.Name, Replica: "a", Clock: now, Report: func() Report { return nil },
+		CaughtUp: func(ctx context.Context) error {
+			if err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
+				return fmt.Errorf("asked before the lease is stored: %w", err)
+			}
+			return behind
+		},
+	})
+	deciding := func(when string, want bool) {
+		t.Helper()
+		if got := p.Serving(); got != want || (p.ReadyCheck(nil) == nil) != want {
+			t.Errorf("%s it decides: %t", when, got)
+		}
+	}
+	publish := func(want error) {
+		t.Helper()
+		if err := p.publish(t.Context()); !errors.Is(err, want) {
+			t.Errorf("publish: %v", err)
+		}
+	}
+	publish(behind)
+	deciding("while a policy is missing", false)
+	behind = nil
+	publish(nil)
+	deciding("with everything", true)
+	behind = errors.New("not asked while the lease stands")
+	now.SetTime(now.Now().Add(leaseDuration - time.Millisecond))
+	deciding("just before its lease may be counted as expired", true)
+	publish(nil)
+	now.SetTime(now.Now().Add(leaseDuration))
+	deciding("when its lease may be counted as expired", false)
+	publish(behind)
+	deciding("after a gap in which others may have called a policy served", false)
+	behind = nil
+	publish(nil)
+	behind = errors.New("asked again with a new lease")
+	if err := c.Delete(t.Context(), lease); err != nil {
+		t.Fatal(err)
+	}
+	publish(behind)
+	deciding("with another lease than the one it caught up under", false)
+	behind = nil
+	publish(nil)
+	if err := p.withdraw(t.Context()); err != nil {
+		t.Error(err)
+	}
+	deciding("once it has withdrawn", false)
 }

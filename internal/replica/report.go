@@ -11,11 +11,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 	"unicode/utf8"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -114,29 +112,6 @@ type Replica struct {
 	Expires time.Time
 	// Report is what it holds; empty when its Lease has none that can be read, so that it counts as serving nothing.
 	Report Report
-}
-
-// Live returns the replicas whose Lease has not expired, sorted by name. Times are the replicas' own: clocks that are
-// apart by more than a Lease's duration (15 s) hide replicas, or keep dead ones.
-func Live(leases []coordinationv1.Lease, now time.Time) []Replica {
-	var live []Replica
-	for i := range leases {
-		l := &leases[i]
-		if l.Labels[Label] != LabelValue || l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
-			continue
-		}
-		expires := l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second)
-		if !now.Before(expires) {
-			continue
-		}
-		report, err := Decode(l.Annotations[PoliciesAnnotation])
-		if err != nil {
-			report = nil
-		}
-		live = append(live, Replica{Name: strings.TrimPrefix(l.Name, LeasePrefix), Expires: expires, Report: report})
-	}
-	slices.SortFunc(live, func(a, b Replica) int { return strings.Compare(a.Name, b.Name) })
-	return live
 }
 
 // capText cuts a text at a number of bytes, between two characters.

@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
 
 func TestAReportIsReadAsItWasWritten(t *testing.T) {
@@ -75,40 +71,5 @@ func TestThePoliciesOfAnOrdinaryClusterKeepTheirDigests(t *testing.T) {
 	text, err := Encode(Report{"k": {Generation: 1, Digest: strings.Repeat("a", 64)}})
 	if want := `{"k":{"g":1,"d":"aaaaaaaaaaaa"}}`; err != nil || text != want {
 		t.Errorf("got %s (%v), want %s", text, err, want)
-	}
-}
-
-func TestOnlyReplicasThatRenewAreLive(t *testing.T) {
-	now := time.Date(2027, 1, 1, 12, 0, 0, 0, time.UTC)
-	lease := func(name string, age time.Duration, change ...func(*coordinationv1.Lease)) coordinationv1.Lease {
-		l := coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{
-				Name: LeasePrefix + name, Labels: map[string]string{Label: LabelValue},
-				Annotations: map[string]string{PoliciesAnnotation: `{"uid-1":{"g":2}}`},
-			},
-			Spec: coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-age))), LeaseDurationSeconds: ptr.To[int32](15)},
-		}
-		for _, c := range change {
-			c(&l)
-		}
-		return l
-	}
-	report := Report{"uid-1": {Generation: 2}}
-	got := Live([]coordinationv1.Lease{
-		lease("c", 5*time.Second),
-		lease("expired", 15*time.Second),
-		lease("a", 14*time.Second),
-		lease("foreign", 0, func(l *coordinationv1.Lease) { l.Labels = nil }),
-		lease("never-renewed", 0, func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }),
-		lease("without-duration", 0, func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }),
-		lease("b", 0, func(l *coordinationv1.Lease) { l.Annotations[PoliciesAnnotation] = "{garbage" }),
-	}, now)
-	want := []Replica{
-		{Name: "a", Expires: now.Add(time.Second), Report: report},
-		{Name: "b", Expires: now.Add(15 * time.Second)},
-		{Name: "c", Expires: now.Add(10 * time.Second), Report: report},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("live replicas (-want +got):\n%s", diff)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -97,6 +98,28 @@ func (l *Loader) ReadyCheck(*http.Request) error {
 		return errors.New("the policies have not been listed yet")
 	case len(l.pending) > 0:
 		return fmt.Errorf("%d policies are not compiled yet", len(l.pending))
+	}
+	return nil
+}
+
+// CaughtUp asks live, which must be no cache, for all policies, and fails while the engine lacks one as it stands there.
+func (l *Loader) CaughtUp(ctx context.Context, live client.Reader) error {
+	stored := metav1.PartialObjectMetadataList{}
+	stored.SetGroupVersionKind(flightsv1.GroupVersion.WithKind("FlightPolicyList"))
+	if err := live.List(ctx, &stored); err != nil {
+		return fmt.Errorf("list the policies as they stand: %w", err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lacking := 0
+	for i := range stored.Items {
+		p := &stored.Items[i]
+		if has := l.set[p.Name]; has.uid != p.UID || has.generation < p.Generation {
+			lacking++
+		}
+	}
+	if lacking > 0 {
+		return fmt.Errorf("%d policies are not loaded as they stand", lacking)
 	}
 	return nil
 }

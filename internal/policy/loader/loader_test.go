@@ -32,8 +32,12 @@ func (s store) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 
 func (s store) List(_ context.Context, into client.ObjectList, _ ...client.ListOption) error {
 	for _, p := range s {
-		list := into.(*flightsv1.FlightPolicyList)
-		list.Items = append(list.Items, *p)
+		switch list := into.(type) {
+		case *flightsv1.FlightPolicyList:
+			list.Items = append(list.Items, *p)
+		case *metav1.PartialObjectMetadataList:
+			list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta})
+		}
 	}
 	return nil
 }
@@ -158,5 +162,33 @@ func TestChangesAreMergedForASlowReader(t *testing.T) {
 	}
 	if len(changes) != 0 {
 		t.Error("a policy that stays the same is told as a change")
+	}
+}
+
+func TestTheLoaderHasCaughtUpOnceItHoldsWhatIsStored(t *testing.T) {
+	cached, stored := store{}, store{}
+	l := New(cached, &recorder{})
+	for _, step := range []struct {
+		what   string
+		change func()
+		want   bool
+	}{
+		{"without policies", func() {}, true},
+		{"a policy that the cache lacks", func() { stored.put("a", "uid-1", 1) }, false},
+		{"the cache has it", func() { cached.put("a", "uid-1", 1) }, true},
+		{"a generation that the cache lacks", func() { stored.put("a", "uid-1", 2) }, false},
+		{"a generation that was stored after the list", func() { cached.put("a", "uid-1", 3) }, true},
+		{"deleted and created again", func() { stored.put("a", "uid-2", 1) }, false},
+		{"deleted", func() { delete(stored, "a") }, true},
+	} {
+		step.change()
+		if _, known := cached["a"]; known {
+			if err := reconciled(t, l, "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.CaughtUp(t.Context(), stored); (err == nil) != step.want {
+			t.Errorf("%s: %v", step.what, err)
+		}
 	}
 }
