@@ -39,7 +39,7 @@ func newBuild(root string, name Program, r recipe) (build, error) {
 	if err != nil {
 		return build{}, err
 	}
-	cache, err := cacheFolder()
+	cache, err := CacheFolder()
 	if err != nil {
 		return build{}, err
 	}
@@ -48,8 +48,9 @@ func newBuild(root string, name Program, r recipe) (build, error) {
 	return b, err
 }
 
-// cacheFolder is where built programs are kept: FLIGHT_OPERATOR_CACHE, or a folder of the user's cache.
-func cacheFolder() (string, error) {
+// CacheFolder is where built programs are kept: FLIGHT_OPERATOR_CACHE, or a folder of the user's cache. It need not
+// exist yet.
+func CacheFolder() (string, error) {
 	if folder := os.Getenv("FLIGHT_OPERATOR_CACHE"); folder != "" {
 		return filepath.Abs(folder)
 	}
@@ -93,7 +94,7 @@ func (b build) ensure(ctx context.Context, progress io.Writer) (string, error) {
 		return "", err
 	}
 	// One lock for all programs: two heavy builds at once take longer than one after the other.
-	unlock, err := lock(ctx, filepath.Join(b.cache, "lock"), func() {
+	unlock, err := Lock(ctx, filepath.Join(b.cache, "lock"), func() {
 		fmt.Fprintf(progress, "waiting for another process that builds in %s\n", b.cache)
 	})
 	if err != nil {
@@ -105,10 +106,7 @@ func (b build) ensure(ctx context.Context, progress io.Writer) (string, error) {
 	}
 	fmt.Fprintf(progress, "building %s %s from its module: %s on 2 cores, once\n", b.name, b.version, b.recipe.patience)
 	start := time.Now()
-	stop := reportEvery(30*time.Second, func() {
-		fmt.Fprintf(progress, "still building %s: %s\n", b.name, time.Since(start).Round(time.Second))
-	})
-	defer stop()
+	defer Reassure(progress, "building "+string(b.name))()
 	if err := b.compile(ctx); err != nil {
 		return "", err
 	}
@@ -135,9 +133,9 @@ func (b build) compile(ctx context.Context) error {
 	return os.Rename(fresh, b.path())
 }
 
-// lock takes an exclusive lock on a file and returns its release. The kernel drops it when a holder dies. waiting is
+// Lock takes an exclusive lock on a file, which it makes where there is none, and returns its release. The kernel drops it when a holder dies. waiting is
 // called once if somebody else holds it.
-func lock(ctx context.Context, path string, waiting func()) (func(), error) {
+func Lock(ctx context.Context, path string, waiting func()) (func(), error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
@@ -161,19 +159,21 @@ func lock(ctx context.Context, path string, waiting func()) (func(), error) {
 	}
 }
 
-// reportEvery calls report at each interval until the returned stop is called; stop waits for a running report.
-func reportEvery(interval time.Duration, report func()) (stop func()) {
+// Reassure tells progress every 30 s that something still goes on, until the returned stop is called; stop waits for a
+// line that is being written.
+func Reassure(progress io.Writer, what string) (stop func()) {
+	start := time.Now()
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		ticker := time.NewTicker(interval)
+		ticker := time.NewTicker(30 * time.Second)
 		defer ticker.Stop()
 		for {
 			select {
 			case <-quit:
 				return
 			case <-ticker.C:
-				report()
+				fmt.Fprintf(progress, "still %s: %s\n", what, time.Since(start).Round(time.Second))
 			}
 		}
 	}()

@@ -2,34 +2,97 @@ package installation
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/flight-operator/flight-operator/internal/controlplane"
 )
 
-// build compiles our programs as they are in the work tree, into the run folder: a second run that builds a later state
-// at the same time can't replace what this one is about to start again.
+// builtPrograms are those of ours that run here.
+func builtPrograms() []string { return []string{"webhook", "controller", "booking-simulator"} }
+
+// Build compiles our programs as they are in the work tree, so that a later Start finds them done. Start does it too.
+func Build(ctx context.Context, progress io.Writer) error {
+	_, unlock, err := compile(ctx, progress)
+	if err != nil {
+		return err
+	}
+	unlock()
+	return nil
+}
+
+// build compiles our programs and puts them into the run folder: a second run that builds a later state can't replace
+// what this one is about to start again.
 func (i *Installation) build(ctx context.Context) error {
-	folder := filepath.Join(i.Plane.Dir(), "bin") + string(filepath.Separator)
-	names := []string{"webhook", "controller", "booking-simulator"}
-	fmt.Fprintln(i.options.Progress, "building webhook, controller and booking-simulator: a few minutes for the first time, then seconds")
-	args := []string{"build", "-ldflags=-s -w", "-o", folder}
+	fresh, unlock, err := compile(ctx, i.options.Progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	i.built = map[string]string{}
-	for _, name := range names {
-		args = append(args, "./cmd/"+name)
-		i.built[name] = folder + name
+	folder := filepath.Join(i.Plane.Dir(), "bin")
+	for _, name := range builtPrograms() {
+		i.built[name] = filepath.Join(folder, name)
 	}
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
+	for name, path := range i.built {
+		if err := os.Link(filepath.Join(fresh, name), path); err != nil { // the folders are on two file systems
+			return os.CopyFS(folder, os.DirFS(fresh))
+		}
+	}
+	return nil
+}
+
+// compile builds into a folder of the cache that belongs to this work tree, for there the Go tool finds what it linked
+// the last time and need not do it again. The folder is the caller's until it calls unlock.
+func compile(ctx context.Context, progress io.Writer) (folder string, unlock func(), err error) {
+	root, err := controlplane.Root()
+	if err != nil {
+		return "", nil, err
+	}
+	cache, err := controlplane.CacheFolder()
+	if err != nil {
+		return "", nil, err
+	}
+	tree := sha256.Sum256([]byte(root))
+	folder = filepath.Join(cache, fmt.Sprintf("work-tree-%x", tree[:8]))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", nil, err
+	}
+	unlock, err = controlplane.Lock(ctx, folder+".lock", func() {
+		fmt.Fprintln(progress, "waiting for another run that builds")
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	fmt.Fprintln(progress, "building webhook, controller and booking-simulator: about 4 minutes on 2 cores the first time, then seconds")
+	defer controlplane.Reassure(progress, "building our programs")()
+	if err := goBuild(ctx, root, folder); err != nil {
+		unlock()
+		return "", nil, err
+	}
+	return folder, unlock, nil
+}
+
+func goBuild(ctx context.Context, root, folder string) error {
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", folder + string(filepath.Separator)}
+	for _, name := range builtPrograms() {
+		args = append(args, "./cmd/"+name)
+	}
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = i.Plane.Root()
+	cmd.Dir = root
 	// What the caller's environment adds for its own build, such as the race detector, must not leak in.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // the Go tool then ends its compilers
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs: %w\n%s", err, out)
+		return fmt.Errorf("build our programs: %w\n%s", errors.Join(ctx.Err(), err), out)
 	}
 	return nil
 }
