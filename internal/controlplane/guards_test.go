@@ -18,18 +18,17 @@ import (
 
 const operatorNamespace = "flight-operator-system"
 
-// applyGuards installs the guards and the rights of both programs until the test ends.
-func applyGuards(t *testing.T, files ...string) {
+// applyGuard installs the rights of both programs, and a guard until the test ends.
+func applyGuard(t *testing.T, file string) {
 	t.Helper()
-	args := []string{}
-	for _, file := range files {
-		args = append(args, "-f", filepath.Join(plane.Root(), "config", file))
-	}
-	if out, err := plane.Kubectl(t.Context(), append([]string{"apply"}, args...)...); err != nil {
+	path := func(file string) string { return filepath.Join(plane.Root(), "config", file) }
+	out, err := plane.Kubectl(t.Context(), "apply", "-f", path("default/namespace.yaml"), "-f", path("rbac/service-accounts.yaml"),
+		"-f", path("rbac/controller/role.yaml"), "-f", path("rbac/webhook/role.yaml"), "-f", path("rbac/bindings.yaml"), "-f", path(file))
+	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := plane.Kubectl(context.Background(), append([]string{"delete"}, args...)...); err != nil {
+		if out, err := plane.Kubectl(context.Background(), "delete", "-f", path(file)); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
 	})
@@ -108,7 +107,7 @@ func TestATicketThatIsBeingDeletedKeepsItsFinalizerAndRequester(t *testing.T) {
 	admin := newClient(t, plane.Config)
 	ticket := heldTicket(t, admin)
 	mallory := newClient(t, tenant(t, admin, ticket.Namespace))
-	applyGuards(t, "default/namespace.yaml", "rbac/service-accounts.yaml", "rbac/controller/role.yaml", "rbac/bindings.yaml", "guard/finalizer.yaml")
+	applyGuard(t, "guard/finalizer.yaml")
 	if err := admin.Delete(t.Context(), ticket); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +137,7 @@ func TestATicketThatIsBeingDeletedKeepsItsFinalizerAndRequester(t *testing.T) {
 func TestTheControllerTouchesNoOwnersAndNoFinalizersOfOthers(t *testing.T) {
 	admin := newClient(t, plane.Config)
 	ticket := heldTicket(t, admin)
-	applyGuards(t, "default/namespace.yaml", "rbac/service-accounts.yaml", "rbac/controller/role.yaml", "rbac/bindings.yaml", "guard/controller.yaml")
+	applyGuard(t, "guard/controller.yaml")
 	controller := as(t, "flight-controller")
 	const text = "must not change owners or the finalizers of others"
 	refused(t, text, patched(controller, ticket, `{"metadata":{"finalizers":["flights.com/booking"]}}`))
@@ -156,7 +155,7 @@ func TestTheControllerTouchesNoOwnersAndNoFinalizersOfOthers(t *testing.T) {
 }
 
 func TestTheWebhookWritesNoLeaseButItsOwn(t *testing.T) {
-	applyGuards(t, "default/namespace.yaml", "rbac/service-accounts.yaml", "rbac/webhook/role.yaml", "rbac/bindings.yaml", "guard/webhook.yaml")
+	applyGuard(t, "guard/webhook.yaml")
 	admin, webhook := newClient(t, plane.Config), as(t, "flight-webhook")
 	lease := func(name string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: name}}
