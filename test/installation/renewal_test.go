@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,6 +24,7 @@ import (
 // A renewed certificate reaches the webhook while it serves: nobody restarts it, and nobody's ticket is refused.
 func TestARenewedCertificateIsServedWithoutARestart(t *testing.T) {
 	log.SetLogger(logr.Discard()) // else controller-runtime prints a stack about it
+	before := goleak.IgnoreCurrent()
 	i, err := installation.Start(t.Context(), installation.Options{Progress: os.Stderr})
 	if err != nil {
 		t.Fatal(err)
@@ -31,14 +33,22 @@ func TestARenewedCertificateIsServedWithoutARestart(t *testing.T) {
 		if err := i.Stop(); err != nil {
 			t.Error(err)
 		}
+		if err := goleak.Find(append(idleConnections(), before)...); err != nil {
+			t.Errorf("the installation leaves something behind: %v", err)
+		}
 	})
+	renew(t, i)
+}
+
+func renew(t *testing.T, i *installation.Installation) {
+	t.Helper()
 	before := servedSerial(t, i)
 	admissions := keepAdmitting(t, i)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: installation.Namespace, Name: "flight-webhook-tls"}}
 	if err := i.Client.Delete(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	err = i.WaitFor(t.Context(), "another certificate to be served", func(context.Context) (bool, error) {
+	err := i.WaitFor(t.Context(), "another certificate to be served", func(context.Context) (bool, error) {
 		return servedSerial(t, i) != before, nil
 	})
 	if err != nil {
@@ -50,6 +60,16 @@ func TestARenewedCertificateIsServedWithoutARestart(t *testing.T) {
 	}
 	if tried == 0 {
 		t.Error("no ticket was tried during the renewal")
+	}
+}
+
+// idleConnections are those that HTTP clients keep for later.
+func idleConnections() []goleak.Option {
+	return []goleak.Option{
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+		goleak.IgnoreAnyFunction("golang.org/x/net/http2.(*clientConnReadLoop).run"),
+		goleak.IgnoreAnyFunction("net/http/internal/http2.(*clientConnReadLoop).run"),
 	}
 }
 
