@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,7 +64,7 @@ func (v ticketValidator) decide(ctx context.Context, req admission.Request) outc
 }
 
 // settled answers without a policy where none may have a say: a ticket that is being deleted can't change any more, and
-// one whose spec and labels stay as they are was decided on before.
+// one whose spec, labels and annotations stay as they are was decided on before.
 func (r *ticketReview) settled() (bool, outcome) {
 	if r.old == nil {
 		return false, outcome{}
@@ -80,7 +79,7 @@ func (r *ticketReview) settled() (bool, outcome) {
 			text: "the ticket is being deleted, so its spec can't change; wait until it is gone and create another",
 		}}, nil)
 	}
-	if same && maps.Equal(r.ticket.Labels, r.old.Labels) {
+	if same && policy.SameMetadata(r.ticket, r.old) {
 		return true, allow(nil)
 	}
 	return false, outcome{}

@@ -115,20 +115,25 @@ func TestARefusalNamesFieldsAndPoliciesAsCauses(t *testing.T) {
 	}
 }
 
-func TestUpdatesAskPoliciesOnlyWhereSpecOrLabelsChange(t *testing.T) {
+func TestUpdatesAskPoliciesOnlyWhereSomethingChangesThatTheySee(t *testing.T) {
 	booked := func(ft *flightsv1.FlightTicket) { ft.Status.Booking = &flightsv1.BookingStatus{ID: "b1"} }
 	operating := func(ft *flightsv1.FlightTicket) { ft.Status.Operation = &flightsv1.OperationStatus{ID: "o1"} }
 	going := func(ft *flightsv1.FlightTicket) { now := metav1.Unix(1800000000, 0); ft.DeletionTimestamp = &now }
 	suspended := func(ft *flightsv1.FlightTicket) { ft.Spec.Suspend = true }
 	labelled := func(ft *flightsv1.FlightTicket) { ft.Labels = map[string]string{"a": "b"} }
-	annotated := func(ft *flightsv1.FlightTicket) { ft.Annotations = map[string]string{"a": "b"} }
+	annotated := func(key string) func(*flightsv1.FlightTicket) {
+		return func(ft *flightsv1.FlightTicket) { ft.Annotations = map[string]string{key: "b"} }
+	}
 	elsewhere := func(ft *flightsv1.FlightTicket) { ft.Spec.ProviderRef = &flightsv1.ProviderReference{Name: "main"} }
 	for name, c := range map[string]struct {
 		old, now *flightsv1.FlightTicket
 		want     string // part of the message; empty means allowed
 	}{
 		"an unchanged ticket that a newer policy would refuse":  {old: ticket(), now: ticket()},
-		"an annotation is no concern of policies":               {old: ticket(), now: ticket(annotated)},
+		"kubectl's own annotation is no concern of policies":    {old: ticket(), now: ticket(annotated("kubectl.kubernetes.io/last-applied-configuration"))},
+		"another try may always be asked for":                   {old: ticket(), now: ticket(annotated("flights.com/reconcile-requested-at"))},
+		"an annotation that is added is decided on":             {old: ticket(), now: ticket(annotated("a")), want: "few-seats: at most 1 seat"},
+		"an annotation that is taken away is decided on":        {old: ticket(annotated("a")), now: ticket(), want: "few-seats: at most 1 seat"},
 		"a changed spec is decided on":                          {old: ticket(), now: ticket(suspended), want: "few-seats: at most 1 seat"},
 		"a changed label is decided on":                         {old: ticket(), now: ticket(labelled), want: "few-seats: at most 1 seat"},
 		"a ticket that is being deleted may lose its finalizer": {old: ticket(going), now: ticket(going)},

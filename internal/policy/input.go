@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -29,6 +30,22 @@ func (e *RequestError) Unwrap() error { return e.Err }
 
 // lastApplied is where kubectl apply keeps a copy of the manifest; policies must not mistake it for the ticket.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// SameMetadata says whether the metadata that policies may rest on is the same in two tickets: labels and annotations, as
+// far as policies see them. What isn't the same must be put to the policies, or a policy that demands an annotation could
+// be had to agree with one that is taken away again.
+func SameMetadata(a, b *flightsv1.FlightTicket) bool {
+	return maps.Equal(a.Labels, b.Labels) && maps.Equal(ticketAnnotations(a), ticketAnnotations(b))
+}
+
+// ticketAnnotations are those that policies see: not kubectl's, and not the one that asks the controller for another try,
+// which must stay free for tickets that a younger policy would refuse.
+func ticketAnnotations(t *flightsv1.FlightTicket) map[string]string {
+	seen := maps.Clone(t.Annotations)
+	delete(seen, lastApplied)
+	delete(seen, flightsv1.ReconcileRequestedAtAnnotation)
+	return seen
+}
 
 // field is one member of a Rego object.
 type field = [2]*ast.Term
@@ -96,7 +113,7 @@ func ticketValue(t *flightsv1.FlightTicket) (*ast.Term, error) {
 	}
 	meta := []field{
 		text("name", t.Name), text("namespace", t.Namespace),
-		stringMap("labels", t.Labels), stringMap("annotations", t.Annotations, lastApplied),
+		stringMap("labels", t.Labels), stringMap("annotations", ticketAnnotations(t)),
 	}
 	meta = appendText(meta, "uid", string(t.UID))
 	if !t.CreationTimestamp.IsZero() {
@@ -203,12 +220,9 @@ func texts(name string, values []string) field {
 	return field{ast.InternedTerm(name), ast.ArrayTerm(terms...)}
 }
 
-func stringMap(name string, values map[string]string, without ...string) field {
+func stringMap(name string, values map[string]string) field {
 	members := make([]field, 0, len(values))
 	for k, v := range values {
-		if len(without) == 1 && k == without[0] {
-			continue
-		}
 		members = append(members, text(k, v))
 	}
 	return object(name, members...)
