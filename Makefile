@@ -14,11 +14,12 @@ NESTED = $(sort $(dir $(foreach mod,$(wildcard hack/*/go.mod),$(wildcard $(dir $
 help: ## list what can be made
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Not `go run`: it turns every Ctrl-C into a failure.
 demo: ## play the whole story on a real control plane, then clean up. Needs Go. First time about 15 min, then under 1 min
-	@go run ./cmd/dev demo
+	@go build -buildvcs=false -o bin/dev ./cmd/dev && exec bin/dev demo
 
 dev: ## the same set-up, and it stays until Ctrl-C: .dev/kubeconfig and .dev/env. Needs Go
-	@go run ./cmd/dev up
+	@go build -buildvcs=false -o bin/dev ./cmd/dev && exec bin/dev up
 
 test: programs ## all tests, with the race detector. Needs Go, gcc and git. First time about 20 min, then 4
 	@echo "== go test -race ./..."

@@ -89,15 +89,22 @@ func Start(ctx context.Context, o Options) (*Installation, error) {
 	} {
 		began := time.Now()
 		if err := stage.do(ctx); err != nil {
-			err = fmt.Errorf("%s: %w\n(files of this run: %s)", stage.name, err, i.Dir)
-			i.temporary = false
-			return nil, errors.Join(err, i.Stop())
+			return nil, errors.Join(i.failed(ctx, stage.name, err), i.Stop())
 		}
 		took := time.Since(began)
 		i.Stages = append(i.Stages, Stage{stage.name, took})
 		fmt.Fprintf(o.Progress, "%s: %.1f s\n", stage.name, took.Seconds())
 	}
 	return i, nil
+}
+
+// failed says where the files of a failed start are, and keeps them, unless somebody just gave up.
+func (i *Installation) failed(ctx context.Context, stage string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", stage, err)
+	}
+	i.temporary = false
+	return fmt.Errorf("%s: %w\n(files of this run: %s)", stage, err, i.Dir)
 }
 
 func (i *Installation) openDir() (err error) {

@@ -180,7 +180,7 @@ func (p *Program) ready(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer answer.Body.Close() //nolint:errcheck // nothing is read from it
+	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		return false, fmt.Errorf("readyz answers %s", answer.Status)
 	}

@@ -126,6 +126,6 @@ func servedSerial(t *testing.T, i *installation.Installation) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer connection.Close() //nolint:errcheck // nothing was sent
+	defer connection.Close()
 	return connection.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }

@@ -172,7 +172,7 @@ func (s *Simulator) ask(ctx context.Context, method, path string, send, receive 
 	if err != nil {
 		return fmt.Errorf("ask the simulator: %w", err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was read, or isn't wanted
+	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		return fmt.Errorf("read the simulator's answer: %w", err)
