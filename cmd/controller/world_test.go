@@ -55,7 +55,7 @@ func (s *suite) Run() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // a leftover in the temporary folder harms nobody
+	defer os.RemoveAll(dir)
 	o, err := install(dir)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "install:", err)

@@ -68,7 +68,7 @@ func ticketsCancelled(ctx context.Context, s *stage) error {
 	for _, name := range []string{theTicket, waitingTicket} {
 		ticket := newTicket(name)
 		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(ticket), ticket); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("ticket %s is still there (%v)", name, err)
+			return fmt.Errorf("ticket %s is still there: %w", name, err)
 		}
 	}
 	live, err := s.Simulator.Live(ctx)

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -222,8 +223,11 @@ func (w *webhookProgram) register(t *testing.T) {
 		probe.Spec.From = "Bombay"
 		probe.Spec.To = "Mumbai"
 		err := c.Create(ctx, probe, client.DryRunAll)
-		if err == nil || !strings.Contains(err.Error(), "are the same place") {
-			return fmt.Errorf("create ended with %v", err)
+		if err == nil {
+			return errors.New("a ticket from a place to itself was accepted")
+		}
+		if !strings.Contains(err.Error(), "are the same place") {
+			return fmt.Errorf("refused by somebody else: %w", err)
 		}
 		return nil
 	})

@@ -104,6 +104,7 @@ func (p *pass) hear(ctx context.Context, step lifecycle.Step) {
 			return err
 		})
 		p.o.Heard.Offer = quotation
+	default: // the other actions do something; do carries them out
 	}
 }
 

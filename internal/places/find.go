@@ -30,7 +30,7 @@ func (x *index) codeOrName(code ref, key string, isUpper bool) found {
 	refs := []ref{code}
 	if !isUpper {
 		for _, r := range best(x.names[levelCity][key]) {
-			if r != code && !(code.airport != nil && code.airport.serves == r.city) {
+			if r != code && (code.airport == nil || code.airport.serves != r.city) {
 				refs = append(refs, r)
 			}
 		}

@@ -63,7 +63,7 @@ func build() (leave func() error, err error) {
 			"flight-webhook":    "https://" + i.Webhook.MetricsAddress + "/metrics",
 			"flight-controller": "https://" + i.Controller.MetricsAddress + "/metrics",
 		},
-		logs:    map[string]string{"flight-webhook": i.Webhook.Log, "flight-controller": i.Controller.Log},
+		logs: map[string]string{"flight-webhook": i.Webhook.Log, "flight-controller": i.Controller.Log},
 	}
 	return i.Stop, nil
 }
@@ -121,7 +121,7 @@ func (b building) ledger(s *scene.Scene) simulator.Snapshot {
 	if err != nil {
 		s.Fatal(err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // it is read to its end
+	defer answer.Body.Close()
 	var snapshot simulator.Snapshot
 	if err := json.NewDecoder(answer.Body).Decode(&snapshot); err != nil {
 		s.Fatalf("read the ledger: %v", err)

@@ -59,7 +59,7 @@ func (s *scraper) read(token string) (code int, body string) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read to its end
+	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		s.Fatal(err)
@@ -212,7 +212,7 @@ func logLines(t *testing.T, path string) []map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // it was opened for reading
+	defer file.Close()
 	var lines []map[string]any
 	scanner := bufio.NewScanner(file)
 	scanner.Buffer(nil, 1<<20)

@@ -112,7 +112,7 @@ func TestABurstIsLetThroughAndThenOneCallAtATime(t *testing.T) {
 func TestCancellationsGoBeforeBookingsBeforePolls(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := guard.New(&scripted{}, guard.Options{Rate: 0.1, Burst: 10, Clock: func() time.Time { return now }})
-	admitted := func(p guard.Priority) int {
+	admitted := func(p booking.Priority) int {
 		n := 0
 		for {
 			if _, err := g.Admit(p); err != nil {
@@ -121,7 +121,7 @@ func TestCancellationsGoBeforeBookingsBeforePolls(t *testing.T) {
 			n++
 		}
 	}
-	got := [3]int{admitted(guard.PriorityPoll), admitted(guard.PriorityBook), admitted(guard.PriorityCancel)}
+	got := [3]int{admitted(booking.PriorityPoll), admitted(booking.PriorityBook), admitted(booking.PriorityCancel)}
 	if want := [3]int{6, 2, 2}; got != want {
 		t.Errorf("admitted polls, bookings, cancellations = %v, want %v", got, want)
 	}
@@ -131,7 +131,7 @@ func TestAReadForACancellationIsAsUrgentAsIt(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := guard.New(&scripted{}, guard.Options{Rate: 0.1, Burst: 5, Clock: func() time.Time { return now }})
 	for {
-		if _, err := g.Admit(guard.PriorityBook); err != nil {
+		if _, err := g.Admit(booking.PriorityBook); err != nil {
 			break
 		}
 	}
@@ -141,7 +141,7 @@ func TestAReadForACancellationIsAsUrgentAsIt(t *testing.T) {
 		t.Fatalf("poll = %v, want a refusal", err)
 	}
 	wantRefusal(t, e, booking.CodeRateLimited)
-	if _, err := g.Get(guard.WithPriority(t.Context(), guard.PriorityCancel), "bk-1"); err != nil {
+	if _, err := g.Get(booking.WithPriority(t.Context(), booking.PriorityCancel), "bk-1"); err != nil {
 		t.Errorf("read for a cancellation = %v, want it let through", err)
 	}
 }
@@ -149,7 +149,7 @@ func TestAReadForACancellationIsAsUrgentAsIt(t *testing.T) {
 func TestAPermitHoldsRoomForExactlyOneCall(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := guard.New(&scripted{}, guard.Options{Rate: 0.1, Burst: 1, Clock: func() time.Time { return now }})
-	permit, refusal := g.Admit(guard.PriorityBook)
+	permit, refusal := g.Admit(booking.PriorityBook)
 	if refusal != nil {
 		t.Fatalf("admit: %v", refusal)
 	}
@@ -168,7 +168,7 @@ func TestAPermitHoldsRoomForExactlyOneCall(t *testing.T) {
 func TestAReleasedPermitGivesItsRoomBackOnce(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := guard.New(&scripted{}, guard.Options{Rate: 0.001, Burst: 1, Clock: func() time.Time { return now }})
-	permit, _ := g.Admit(guard.PriorityBook)
+	permit, _ := g.Admit(booking.PriorityBook)
 	now = now.Add(time.Second)
 	permit.Release()
 	permit.Release()
@@ -256,7 +256,7 @@ func TestAnOpenBreakerTriesOneCallAfterItsTime(t *testing.T) {
 		if wait, reason := g.Ready(time.Now()); wait != time.Minute || reason != booking.CodeBreakerOpen {
 			t.Errorf("ready = %v %q, want a minute of the open breaker", wait, reason)
 		}
-		time.Sleep(refused.Failure.RetryAfter + time.Second) // the bubble's clock: no time passes
+		time.Sleep(refused.Failure.RetryAfter + time.Second) //nolint:forbidigo // the bubble's clock: no time passes
 		p.failure = nil
 		// While the one trial call is under way, no other is let through.
 		p.inside = func() {

@@ -204,6 +204,7 @@ func (a api) CancelBooking(ctx context.Context, r CancelBookingRequestObject) (C
 		return nil, newProblem(http.StatusConflict, "booking_pending", "The booking is not final yet; try again once it is.")
 	case Failed:
 		return nil, newProblem(http.StatusConflict, "not_cancellable", "The booking was never made.")
+	case Cancelled: // again: the answer is the same
 	case Confirmed:
 		b.Status = Cancelled
 		b = a.commit(record, string(OpCancel), b, a.now())

@@ -204,7 +204,7 @@ func (f *Fault) instead(w http.ResponseWriter, r *http.Request, traceID string) 
 	var p *problem
 	switch f.Effect {
 	case EffectDropBefore:
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the way that net/http offers to cut a connection
 	case EffectRedirect:
 		w.Header().Set("Location", "https://elsewhere.invalid"+r.URL.Path)
 		p = newProblem(http.StatusTemporaryRedirect, "moved", "Ask elsewhere.")

@@ -112,6 +112,7 @@ func (s *Simulator) Totals() Totals {
 			totals.Failed++
 		case Pending:
 			totals.Pending++
+		case Confirmed: // counted below, as live
 		}
 		if !r.live() {
 			continue

@@ -164,14 +164,14 @@ func (s *Simulator) spoil(w http.ResponseWriter, answer *reply, f *Fault, call *
 	w.Header().Set("Content-Type", "application/json")
 	switch f.Effect {
 	case EffectDropAfter:
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the way that net/http offers to cut a connection
 	case EffectTruncate:
 		w.Header().Set("Content-Length", strconv.Itoa(answer.body.Len()))
 		w.WriteHeader(answer.status)
 		_, _ = w.Write(answer.body.Bytes()[:answer.body.Len()/2])
 		// The half must be on its way before the connection breaks.
 		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler)
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the way that net/http offers to cut a connection
 	case EffectErrorAfter:
 		writeProblem(spoilt, f.amend(newProblem(http.StatusInternalServerError, "internal", "Something broke.")))
 	case EffectHTML:
