@@ -43,6 +43,10 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	// Those that only warn come last: the time that they take may cost others' warnings, and never a refusal.
+	slices.SortStableFunc(policies, func(a, b *held) int {
+		return cmp.Compare(enforcementOrder(a), enforcementOrder(b))
+	})
 	var d Decision
 	for _, h := range policies {
 		start := time.Now()
@@ -55,6 +59,16 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	d.sort()
 	return d, nil
 }
+
+func enforcementOrder(h *held) int {
+	if h.inForce().enforced() {
+		return 0
+	}
+	return 1
+}
+
+// enforced says whether the policy refuses.
+func (rev *revision) enforced() bool { return rev.enforcement != flightsv1.EnforcementWarn }
 
 // inForce is the revision whose match and enforcement count.
 func (h *held) inForce() *revision {
@@ -89,7 +103,7 @@ func firstProblem(err error) string {
 
 // add enters what one policy said.
 func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
-	enforced := rev.enforcement != flightsv1.EnforcementWarn
+	enforced := rev.enforced()
 	result := PolicyResult{Policy: rev.name, Result: ResultAllow, Duration: took, Err: err}
 	switch {
 	case err != nil:
@@ -117,6 +131,7 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 }
 
 func (d *Decision) sort() {
+	slices.SortFunc(d.Evaluated, func(a, b PolicyResult) int { return cmp.Compare(a.Policy, b.Policy) })
 	slices.SortFunc(d.Denials, func(a, b Denial) int {
 		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message), cmp.Compare(a.Code, b.Code),
 			cmp.Compare(a.Details, b.Details))

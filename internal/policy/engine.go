@@ -52,13 +52,17 @@ func NewEngine() *Engine {
 	return e
 }
 
-// Validate compiles a policy as Set would and forgets it. The error is a *CompileError, or the context's.
+// Validate compiles a policy as Set would and forgets it. It also refuses parameters that name airports, cities and
+// countries as no ticket has them. The error is a *CompileError, or the context's.
 func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
-	_, err := compilePolicy(ctx, p, defaultLimits(), nil)
+	rev, err := compilePolicy(ctx, p, defaultLimits(), nil)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return compileError(checkNames(rev.program.parameters, p.Spec.Parameters))
 }
 
 // Set compiles a policy and puts it in force. If it doesn't compile, the last good generation of the same object goes

@@ -33,8 +33,10 @@ func (f inputFields) next(schema map[string]any, key ast.Value) step {
 	props, hasProps := schema["properties"].(map[string]any)
 	if !hasProps {
 		values, _ := schema["additionalProperties"].(map[string]any)
-		// A map such as labels: any fixed key may be absent. By a variable, only what is there is visited.
-		return step{schema: values, optional: isText && schema["type"] == "object"}
+		// A map such as labels, or something that the schema leaves open: any fixed key may be absent. By a variable, only
+		// what is there is visited.
+		_, isVar := key.(ast.Var)
+		return step{schema: values, optional: !isVar && !(isText && required(schema, string(name)))}
 	}
 	if !isText {
 		return step{}
@@ -43,7 +45,8 @@ func (f inputFields) next(schema map[string]any, key ast.Value) step {
 	if !ok {
 		return step{missing: schema["additionalProperties"] == false}
 	}
-	return step{schema: prop, optional: !required(schema, string(name)) && f.deref(prop)["default"] == nil}
+	_, hasDefault := f.defaultOf(prop)
+	return step{schema: prop, optional: !required(schema, string(name)) && !hasDefault}
 }
 
 func required(schema map[string]any, name string) bool {
@@ -65,12 +68,15 @@ func (f inputFields) deref(schema map[string]any) map[string]any {
 		}
 		for _, token := range strings.Split(strings.TrimPrefix(strings.TrimPrefix(ref, "#"), "/"), "/") {
 			m, _ := at.(map[string]any)
-			at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
+			at = m[unescaped(token)]
 		}
 		schema, _ = at.(map[string]any)
 	}
 	return nil
 }
+
+// unescaped is a part of a JSON pointer as the key that it means.
+func unescaped(token string) string { return strings.NewReplacer("~1", "/", "~0", "~").Replace(token) }
 
 // walk follows a path from input on. It returns the lengths of the prefixes that end in a field that may be absent, and
 // the last step.

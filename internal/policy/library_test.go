@@ -138,3 +138,29 @@ func libraryFiles(t *testing.T) []string {
 	}
 	return files
 }
+
+func TestRoutesNamePlacesAsTicketsHaveThem(t *testing.T) {
+	for _, c := range []struct{ end, want string }{
+		{`{"countries": ["GB"], "cities": ["Mumbai, IN", "new york, US"], "airports": ["LHR", "QZQ"]}`, ""},
+		{`{"countries": ["UK"]}`, `spec.parameters.routes[0].to.countries[0]: 'UK' is not valid flights-country: it is no ISO 3166-1 code: write "GB" (ISO 3166-1 alpha-2 codes, as in GB)`},
+		{`{"countries": ["XQ"]}`, `no ISO 3166-1 code of a country that we know`},
+		{`{"cities": ["Bombay, IN"]}`, `spec.parameters.routes[0].to.cities[0]: 'Bombay, IN' is not valid flights-city: tickets have this city by another name: write "Mumbai, IN"`},
+		{`{"cities": ["Heathrow, GB"]}`, `it is an airport of "London, GB", write that, or LHR under airports`},
+		{`{"cities": ["Lundon, GB"]}`, `tickets never have this city: "Lundon, GB" is not a place we know`},
+		{`{"airports": ["LON"]}`, `it stands for a city, write its airports (LCY, LGW, LHR`},
+		{`{"airports": ["lhr"]}`, `'lhr' does not match pattern '^[A-Z]{3}$' (IATA codes of airports, as in LHR.`},
+		{`{"citys": ["London, GB"]}`, `additional properties 'citys' not allowed (Any of the airports, cities and countries)`},
+	} {
+		for _, name := range []string{"route-allowlist", "route-denylist"} {
+			p := withParameters(libraryPolicy(name), `{"routes": [{"to": `+c.end+`}]}`)
+			err := Validate(t.Context(), p)
+			if (err == nil) != (c.want == "") || c.want != "" && !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s with %s: %v", name, c.end, err)
+			}
+		}
+	}
+	stored := withParameters(libraryPolicy("route-denylist"), `{"routes": [{"to": {"cities": ["Bombay, IN"]}}]}`)
+	if err := NewEngine().Set(t.Context(), stored); err != nil {
+		t.Errorf("a stored policy no longer serves because the table has changed: %v", err)
+	}
+}

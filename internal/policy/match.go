@@ -30,6 +30,10 @@ func newMatcher(m flightsv1.PolicyMatch) (matcher, []Problem) {
 	}
 	problems = append(problems, checkPatterns("spec.match.namespaces", m.Namespaces)...)
 	problems = append(problems, checkPatterns("spec.match.excludedNamespaces", m.ExcludedNamespaces)...)
+	if len(problems) > 0 {
+		// Who is meant is unknown, so it concerns everybody. A pattern that matches nothing would switch the policy off.
+		c.namespaces, c.excluded, c.limited = namePatterns{}, namePatterns{}, false
+	}
 	if m.NamespaceSelector != nil {
 		selector, err := metav1.LabelSelectorAsSelector(m.NamespaceSelector)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/url"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -64,7 +65,7 @@ func settle(schema map[string]any, raw *apiextensionsv1.JSON) (map[string]any, [
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	applyDefaults(schema, parameters)
+	inputFields{schema}.applyDefaults(schema, parameters)
 	return parameters, checkParameters(schema, parameters)
 }
 
@@ -79,13 +80,18 @@ func checkParameters(schema map[string]any, parameters map[string]any) []Problem
 			Message: "the policy takes no parameters: remove them, or give the module a schema for them (METADATA above package, custom.parameters)",
 		}}
 	}
-	compiled, err := compileSchema(schema)
+	return validated(schema, parameters)
+}
+
+// validated holds parameters to a schema.
+func validated(schema, parameters map[string]any, formats ...*jsonschema.Format) []Problem {
+	compiled, err := compileSchema(schema, formats...)
 	if err != nil {
 		return []Problem{{Field: specParameters, Message: err.Error()}}
 	}
 	var invalid *jsonschema.ValidationError
 	if err := compiled.Validate(parameters); errors.As(err, &invalid) {
-		return validationProblems(invalid)
+		return validationProblems(schema, invalid)
 	}
 	return nil
 }
@@ -97,35 +103,62 @@ func (noLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("refers to %s: a schema may only refer to its own parts, as in #/$defs/airport", url)
 }
 
-// compileSchema compiles a policy's schema of parameters.
-func compileSchema(schema map[string]any) (*jsonschema.Schema, error) {
+// compileSchema compiles a policy's schema of parameters. Formats are known besides those of JSON Schema.
+func compileSchema(schema map[string]any, formats ...*jsonschema.Format) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	c.AssertFormat()
-	const url = "parameters.json"
-	if err := c.AddResource(url, schema); err != nil {
+	for _, f := range formats {
+		c.RegisterFormat(f)
+	}
+	const name = "parameters.json"
+	if err := c.AddResource(name, schema); err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
-	compiled, err := c.Compile(url)
+	compiled, err := c.Compile(name)
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema: %w", err)
 	}
 	return compiled, nil
 }
 
-// validationProblems flattens a tree of causes to its leaves, which are the ones that say something.
-func validationProblems(e *jsonschema.ValidationError) []Problem {
+// validationProblems flattens a tree of causes to its leaves, which are the ones that say something, and adds what the
+// schema says of the place: a pattern alone tells nobody what to write.
+func validationProblems(schema map[string]any, e *jsonschema.ValidationError) []Problem {
 	if len(e.Causes) == 0 {
-		return []Problem{{
-			Field:   parameterPath(e.InstanceLocation),
-			Message: e.ErrorKind.LocalizedString(message.NewPrinter(language.English)),
-		}}
+		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
+		if about := described(schema, e.SchemaURL); about != "" {
+			text += " (" + about + ")"
+		}
+		return []Problem{{Field: parameterPath(e.InstanceLocation), Message: text}}
 	}
 	var problems []Problem
 	for _, cause := range e.Causes {
-		problems = append(problems, validationProblems(cause)...)
+		problems = append(problems, validationProblems(schema, cause)...)
 	}
 	return problems
+}
+
+// described is the nearest description on the way to a place in a schema, or "".
+func described(schema map[string]any, location string) string {
+	_, fragment, _ := strings.Cut(location, "#")
+	pointer, err := url.PathUnescape(fragment)
+	if err != nil {
+		return ""
+	}
+	var at any = schema
+	about := ""
+	for _, token := range append(strings.Split(strings.TrimPrefix(pointer, "/"), "/"), "") {
+		m, isObject := at.(map[string]any)
+		if !isObject {
+			break
+		}
+		if text, ok := m["description"].(string); ok {
+			about = strings.TrimSuffix(strings.TrimSpace(text), ".")
+		}
+		at = m[unescaped(token)]
+	}
+	return about
 }
 
 // parameterPath writes a location as a path of fields: spec.parameters.airports[0].
@@ -179,21 +212,4 @@ func combined(schema map[string]any) bool {
 		}
 	}
 	return false
-}
-
-// applyDefaults sets the parameters that the schema has a default for and that aren't set, as the API server does for
-// the fields of a kind.
-func applyDefaults(schema, parameters map[string]any) {
-	props, _ := schema["properties"].(map[string]any)
-	for name, p := range props {
-		prop, _ := p.(map[string]any)
-		if value, ok := prop["default"]; ok {
-			if _, set := parameters[name]; !set {
-				parameters[name] = value
-			}
-		}
-		if member, ok := parameters[name].(map[string]any); ok {
-			applyDefaults(prop, member)
-		}
-	}
 }

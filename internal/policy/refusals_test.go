@@ -264,3 +264,14 @@ cabin := input.ticket.spec.cabin`, ""},
 		})
 	}
 }
+
+func TestEngineRefusesBareParametersThatTheSchemaLeavesOpen(t *testing.T) {
+	for _, schema := range []string{"{}", "{required: [other]}", "{anyOf: [{properties: {level: {type: string}}}]}", "{type: [object, array]}"} {
+		rego := "# METADATA\n# custom:\n#   parameters: {type: object, required: [open], properties: {open: " + schema + "}}\npackage a\n\n" +
+			"deny contains sprintf(\"%v\", [input.parameters.open.level]) if input.ticket.spec.number > 1\n"
+		err := Validate(t.Context(), withParameters(regoPolicy("a", rego), `{"open": {}}`))
+		if err == nil || !strings.Contains(err.Error(), "spec.rego:6:30: input.parameters.open.level may be absent") {
+			t.Errorf("%s: %v", schema, err)
+		}
+	}
+}

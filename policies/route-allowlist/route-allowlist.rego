@@ -50,6 +50,7 @@
 #             items:
 #               type: string
 #               pattern: "^[A-Z]{3}$"
+#               format: flights-airport
 #           cities:
 #             title: Cities
 #             description: City and country, as in "London, GB"; all airports of the city.
@@ -59,6 +60,7 @@
 #             items:
 #               type: string
 #               pattern: "^.{1,100}, [A-Z]{2}$"
+#               format: flights-city
 #           countries:
 #             title: Countries
 #             description: ISO 3166-1 alpha-2 codes, as in GB.
@@ -68,6 +70,7 @@
 #             items:
 #               type: string
 #               pattern: "^[A-Z]{2}$"
+#               format: flights-country
 package flights.route_allowlist
 
 deny contains msg if {

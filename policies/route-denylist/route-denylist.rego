@@ -56,6 +56,7 @@
 #             items:
 #               type: string
 #               pattern: "^[A-Z]{3}$"
+#               format: flights-airport
 #           cities:
 #             title: Cities
 #             description: City and country, as in "London, GB"; all airports of the city.
@@ -65,6 +66,7 @@
 #             items:
 #               type: string
 #               pattern: "^.{1,100}, [A-Z]{2}$"
+#               format: flights-city
 #           countries:
 #             title: Countries
 #             description: ISO 3166-1 alpha-2 codes, as in GB.
@@ -74,6 +76,7 @@
 #             items:
 #               type: string
 #               pattern: "^[A-Z]{2}$"
+#               format: flights-country
 package flights.route_denylist
 
 deny contains msg if {
