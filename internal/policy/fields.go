@@ -110,6 +110,8 @@ func (t moduleText) checkFields(resolved *ast.Module, f inputFields) []Problem {
 			problems = append(problems, t.checkGet(args, f, loc)...)
 		case ast.Equal.Name, ast.Equality.Name, ast.NotEqual.Name:
 			problems = append(problems, t.checkWord(args, f, loc)...)
+		case ast.Member.Name:
+			problems = append(problems, t.checkMembers(args, f, loc)...)
 		}
 	}
 	ast.WalkExprs(resolved, func(e *ast.Expr) bool {
@@ -180,6 +182,24 @@ func (t moduleText) checkWord(args []*ast.Term, f inputFields, loc *ast.Location
 	}
 	return []Problem{t.at(loc, "%v is never %q%s; it is one of: %s", path, string(text), didYouMean(string(text), words),
 		strings.Join(words, ", "))}
+}
+
+// checkMembers looks at input... in ["word", ...], or in a set.
+func (t moduleText) checkMembers(args []*ast.Term, f inputFields, loc *ast.Location) []Problem {
+	if len(args) < 2 {
+		return nil
+	}
+	var problems []Problem
+	compare := func(word *ast.Term) {
+		problems = append(problems, t.checkWord([]*ast.Term{args[0], word}, f, loc)...)
+	}
+	switch list := args[1].Value.(type) {
+	case *ast.Array:
+		list.Foreach(compare)
+	case ast.Set:
+		list.Foreach(compare)
+	}
+	return problems
 }
 
 // texted is a list of strings that JSON holds, or nil when it holds anything else.

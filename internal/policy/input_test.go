@@ -334,3 +334,17 @@ func FuzzInputFollowsItsSchema(f *testing.F) {
 		}
 	})
 }
+
+// Helpers that call helpers several times each: what looks into them must not take more time than the compiler itself.
+func TestHelpersThatMultiplyAreCompiledInTime(t *testing.T) {
+	var rego strings.Builder
+	rego.WriteString("package a\n\ndeny contains f0(input.ticket)\n")
+	for i := range 12 {
+		calls := strings.Repeat(fmt.Sprintf("f%d(t), ", i+1), 20)
+		fmt.Fprintf(&rego, "\nf%d(t) := concat(\"\", [%s]) if t.spec.number < 0\n", i, strings.TrimSuffix(calls, ", "))
+	}
+	rego.WriteString("\nf12(t) := t.spec.from\n")
+	if err := Validate(t.Context(), regoPolicy("a", rego.String())); err != nil {
+		t.Error(err)
+	}
+}

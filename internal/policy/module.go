@@ -121,6 +121,7 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 		problems = append(problems, t.checkUnused(resolved)...)
 		problems = append(problems, t.checkWorld(resolved, parameters != nil)...)
 		problems = append(problems, t.checkFields(resolved, fields)...)
+		problems = append(problems, t.checkArguments(resolved, fields)...)
 		problems = append(problems, t.checkMessages(resolved, fields)...)
 	}
 	known := capabilities()

@@ -14,7 +14,7 @@ import (
 // It runs on a module whose references are resolved and whose local variables are unique, before OPA rewrites template
 // strings: these print <undefined> and are a way out.
 func (t moduleText) checkMessages(resolved *ast.Module, f inputFields) []Problem {
-	m := messages{module: resolved, fields: f}
+	m := newMessages(resolved, f)
 	var problems []Problem
 	for _, r := range resolved.Rules {
 		c, ok := contractRuleOf(ruleName(r))
@@ -30,13 +30,29 @@ func (t moduleText) checkMessages(resolved *ast.Module, f inputFields) []Problem
 	return problems
 }
 
-// maxInline bounds how deep helper rules are looked into; they can't be recursive, but they can be many.
-const maxInline = 8
+const (
+	// maxInline bounds how deep helper rules are looked into; they can't be recursive, but they can be many.
+	maxInline = 8
+	// maxLooks bounds how often: helpers that call helpers several times each multiply.
+	maxLooks = 10000
+)
 
 // messages looks for what the messages of a module rest on.
 type messages struct {
 	module *ast.Module
 	fields inputFields
+	looks  *int // left
+}
+
+func newMessages(resolved *ast.Module, f inputFields) messages {
+	looks := maxLooks
+	return messages{module: resolved, fields: f, looks: &looks}
+}
+
+// mayLook says whether a rule so deep may still be looked into, and counts it.
+func (m messages) mayLook(depth int) bool {
+	*m.looks--
+	return depth <= maxInline && *m.looks >= 0
 }
 
 // need is a path from input that a term rests on: without it the term is undefined.
@@ -248,7 +264,7 @@ func (s *scope) visitCall(call ast.Call) {
 // visitHelper looks into a rule or function that has one definition, and so no other answer for what is absent.
 func (s *scope) visitHelper(ref ast.Ref, operands []*ast.Term) {
 	pkg := s.module.Package.Path
-	if s.depth >= maxInline || len(ref) <= len(pkg) {
+	if len(ref) <= len(pkg) || !s.mayLook(s.depth+1) {
 		return
 	}
 	var rules []*ast.Rule

@@ -275,3 +275,39 @@ func TestEngineRefusesBareParametersThatTheSchemaLeavesOpen(t *testing.T) {
 		}
 	}
 }
+
+// What the type checker can't see: the arguments of functions, and what every visits.
+func TestEngineRefusesFieldsThatFunctionsAndEveryCanNeverFind(t *testing.T) {
+	for _, c := range []struct{ name, rules, want string }{
+		{"an argument", "deny contains \"x\" if f(input.ticket)\n\nf(t) if t.spec.nmber > 1",
+			`spec.rego:5:9: input.ticket.spec has no field nmber (did you mean "number"?); there are: cabin, costCenter,`},
+		{"the whole input", "deny contains \"x\" if f(input)\n\nf(i) if i.tickt.spec.number > 1", `spec.rego:5:9: input has no field tickt (did you mean "ticket"?)`},
+		{"a name for an argument", "deny contains \"x\" if f(input.ticket)\n\nf(t) if {\n\ts := t.spec\n\ts.nmber > 1\n}", `spec.rego:7:2: input.ticket.spec has no field nmber`},
+		{"an argument that is handed on", "deny contains \"x\" if f(input)\n\nf(i) if g(i.ticket)\n\ng(t) if t.spce.number > 1", `spec.rego:7:9: input.ticket has no field spce`},
+		{"a result", "deny contains \"x\" if f(input.route) == \"LHR\"\n\nf(r) := r.origin.iatta", `spec.rego:5:9: input.route.origin has no field iatta`},
+		{"else", "deny contains \"x\" if f(input.route) == \"LHR\"\n\nf(r) := r.origin.iata if r.international\n\nelse := r.origen.iata", `spec.rego:7:9: input.route has no field origen`},
+		{"a function in a message", "deny contains sprintf(\"%s\", [f(input.route)])\n\nf(r) := r.origin.iatta", `spec.rego:5:9: input.route.origin has no field iatta`},
+		{"a word in a list", "deny contains \"x\" if input.ticket.spec.cabin in {\"Business\", \"first\"}", `spec.rego:3:22: input.ticket.spec.cabin is never "first" (did you mean "First"?)`},
+		{"a word in no list", "deny contains \"x\" if not input.stage in [\"booking\"]", `input.stage is never "booking" (did you mean "Booking"?)`},
+		{"every", "deny contains \"x\" if every p in input.ticket.spec.passengers { p.givenNam == \"x\" }", `spec.rego:3:64: input.ticket.spec.passengers[_] has no field givenNam`},
+		{"every in a function", "deny contains \"x\" if f(input.ticket)\n\nf(t) if every p in t.spec.passengers { p.givenNam == \"x\" }", `spec.rego:5:40: input.ticket.spec.passengers[_] has no field givenNam`},
+		{"a passenger in a function", "deny contains \"x\" if f(input.ticket)\n\nf(t) if {\n\tsome p in t.spec.passengers\n\tp.givenNam == \"x\"\n}", `has no field givenNam`},
+
+		{"a function for values of two kinds is fine", "deny contains \"x\" if { f(input.ticket.spec) == \"x\"; f(input.route) == \"x\" }\n\nf(x) := x.cabin\n\nf(x) := x.origin.iata", ""},
+		{"a label may have any name", "deny contains \"x\" if f(input.ticket.metadata)\n\nf(m) if m.labels.anything == \"x\"", ""},
+		{"a value that isn't input's may have any field", "deny contains \"x\" if f({\"anything\": 2})\n\nf(x) if x.anything == 1", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := Validate(t.Context(), regoPolicy("a", "package a\n\n"+c.rules+"\n"))
+			if c.want == "" {
+				if err != nil {
+					t.Errorf("refused: %v", err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got\n  %v\nwant\n  %s", err, c.want)
+			}
+		})
+	}
+}
