@@ -51,6 +51,7 @@ type Capabilities struct {
 	// IdempotencyKeyTTL is how long the provider remembers an Idempotency-Key. Zero: it takes none, none is sent.
 	// +optional
 	// +kubebuilder:default="0s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) == duration('0s') || duration(self) >= duration('10s')",message="must be 0s (no keys) or at least 10s"
 	IdempotencyKeyTTL metav1.Duration `json:"idempotencyKeyTTL,omitempty"`
 
 	// Lookup says that bookings can be listed by clientReference and owner.
@@ -61,11 +62,13 @@ type Capabilities struct {
 	// ReadLag is how long a committed booking may be missing from reads.
 	// +optional
 	// +kubebuilder:default="30s"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('24h')",message="must be between 0s and 24h"
 	ReadLag metav1.Duration `json:"readLag,omitempty"`
 
 	// MaxProcessing is how long the provider may work on an order after it was sent.
 	// +optional
 	// +kubebuilder:default="2m"
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('720h')",message="must be between 0s and 720h"
 	MaxProcessing metav1.Duration `json:"maxProcessing,omitempty"`
 }
 

@@ -294,6 +294,10 @@ type BookingStatus struct {
 	// BookedAt is when the provider confirmed the booking.
 	// +optional
 	BookedAt *metav1.Time `json:"bookedAt,omitempty"`
+
+	// CancelledAt is when the booking was seen to be gone. It stands only while the ticket itself is going.
+	// +optional
+	CancelledAt *metav1.Time `json:"cancelledAt,omitempty"`
 }
 
 // OperationStatus is a call to the provider that was written down before it was sent, and is not closed yet.
@@ -354,6 +358,16 @@ type OperationStatus struct {
 	// SendBy is the last moment at which the operation may be sent or replayed. Afterwards it is only looked up.
 	// +required
 	SendBy metav1.MicroTime `json:"sendBy"`
+
+	// SettlesAt is when nothing that was sent can take effect any more, by what the provider declared when the operation
+	// was written. A provider that declares longer times since is given them; one that declares shorter ones is not.
+	// +optional
+	SettlesAt *metav1.MicroTime `json:"settlesAt,omitempty"`
+
+	// Keyed says that the operation is sent with its id as Idempotency-Key. One that was sent without is never sent again
+	// with one, whatever the provider declares meanwhile.
+	// +optional
+	Keyed bool `json:"keyed,omitempty"`
 
 	// Outcome is empty until an answer came that does not close the operation: Pending when the provider accepted it
 	// but has not finished, Unknown when no usable answer came.
