@@ -9,7 +9,7 @@ import (
 )
 
 // read makes a read if there is room for it.
-func read[T any](ctx context.Context, g *Guard, p Priority, call func() (T, error)) (T, error) {
+func read[T any](ctx context.Context, g *Guard, p booking.Priority, call func() (T, error)) (T, error) {
 	leave, refusal := g.enter(ctx, p)
 	if refusal != nil {
 		var none T
@@ -27,7 +27,7 @@ func read[T any](ctx context.Context, g *Guard, p Priority, call func() (T, erro
 }
 
 // write makes a write if there is room for it; else it is Rejected and was not sent.
-func (g *Guard) write(ctx context.Context, p Priority, call func() booking.Outcome) booking.Outcome {
+func (g *Guard) write(ctx context.Context, p booking.Priority, call func() booking.Outcome) booking.Outcome {
 	leave, refusal := g.enter(ctx, p)
 	if refusal != nil {
 		return booking.Outcome{Kind: booking.Rejected, Failure: refusal}
@@ -41,42 +41,42 @@ func (g *Guard) write(ctx context.Context, p Priority, call func() booking.Outco
 
 // Account implements booking.Provider, as a poll.
 func (g *Guard) Account(ctx context.Context) (booking.Account, error) {
-	return read(ctx, g, PriorityPoll, func() (booking.Account, error) { return g.next.Account(ctx) })
+	return read(ctx, g, booking.PriorityPoll, func() (booking.Account, error) { return g.next.Account(ctx) })
 }
 
 // Quote implements booking.Provider, with the priority of the booking that it is for.
 func (g *Guard) Quote(ctx context.Context, order flightsv1.Order) (booking.Offer, error) {
-	return read(ctx, g, PriorityBook, func() (booking.Offer, error) { return g.next.Quote(ctx, order) })
+	return read(ctx, g, booking.PriorityBook, func() (booking.Offer, error) { return g.next.Quote(ctx, order) })
 }
 
 // Get implements booking.Provider, as a poll.
 func (g *Guard) Get(ctx context.Context, bookingID string) (booking.Booking, error) {
-	return read(ctx, g, PriorityPoll, func() (booking.Booking, error) { return g.next.Get(ctx, bookingID) })
+	return read(ctx, g, booking.PriorityPoll, func() (booking.Booking, error) { return g.next.Get(ctx, bookingID) })
 }
 
 // FindByClientReference implements booking.Provider, with the priority of the operation that it resolves.
 func (g *Guard) FindByClientReference(ctx context.Context, clientReference string) ([]booking.Booking, error) {
-	return read(ctx, g, PriorityBook, func() ([]booking.Booking, error) {
+	return read(ctx, g, booking.PriorityBook, func() ([]booking.Booking, error) {
 		return g.next.FindByClientReference(ctx, clientReference)
 	})
 }
 
 // FindByOwner implements booking.Provider, with the priority of the booking that it precedes.
 func (g *Guard) FindByOwner(ctx context.Context, owner string) ([]booking.Booking, error) {
-	return read(ctx, g, PriorityBook, func() ([]booking.Booking, error) { return g.next.FindByOwner(ctx, owner) })
+	return read(ctx, g, booking.PriorityBook, func() ([]booking.Booking, error) { return g.next.FindByOwner(ctx, owner) })
 }
 
 // Book implements booking.Provider.
 func (g *Guard) Book(ctx context.Context, r booking.BookRequest) booking.Outcome {
-	return g.write(ctx, PriorityBook, func() booking.Outcome { return g.next.Book(ctx, r) })
+	return g.write(ctx, booking.PriorityBook, func() booking.Outcome { return g.next.Book(ctx, r) })
 }
 
 // Change implements booking.Provider, with the priority of a booking.
 func (g *Guard) Change(ctx context.Context, r booking.ChangeRequest) booking.Outcome {
-	return g.write(ctx, PriorityBook, func() booking.Outcome { return g.next.Change(ctx, r) })
+	return g.write(ctx, booking.PriorityBook, func() booking.Outcome { return g.next.Change(ctx, r) })
 }
 
 // Cancel implements booking.Provider.
 func (g *Guard) Cancel(ctx context.Context, r booking.CancelRequest) booking.Outcome {
-	return g.write(ctx, PriorityCancel, func() booking.Outcome { return g.next.Cancel(ctx, r) })
+	return g.write(ctx, booking.PriorityCancel, func() booking.Outcome { return g.next.Cancel(ctx, r) })
 }

@@ -28,16 +28,6 @@ const (
 	probeWait = time.Second
 )
 
-// Priority says who goes first when calls are short: a lower one leaves tokens for those above it.
-type Priority int
-
-// The priorities. Cancelling frees money, booking spends it, polling only looks.
-const (
-	PriorityPoll Priority = iota
-	PriorityBook
-	PriorityCancel
-)
-
 // Options bound the calls under one credential.
 type Options struct {
 	// Rate is the sustained number of calls a second (a BookingProvider's requestsPerMinute / 60).
@@ -75,7 +65,10 @@ type Guard struct {
 	openedAt    time.Time // on the process's clock
 }
 
-var _ booking.Provider = (*Guard)(nil)
+var (
+	_ booking.Provider = (*Guard)(nil)
+	_ booking.Admitter = (*Guard)(nil)
+)
 
 // New returns a Guard before a provider. Rate and Burst below what lets any call through are raised to one call a
 // minute and one at once.
@@ -131,14 +124,14 @@ func (g *Guard) stateChanged(_ string, _, to gobreaker.State) {
 func (g *Guard) Ready(now time.Time) (wait time.Duration, reason string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.room(now, PriorityBook)
+	return g.room(now, booking.PriorityBook)
 }
 
 // State is the breaker's: "closed", "open" or "half-open".
 func (g *Guard) State() string { return g.breaker.State().String() }
 
 // room is zero if a call may be made. The caller holds mu.
-func (g *Guard) room(now time.Time, p Priority) (time.Duration, string) {
+func (g *Guard) room(now time.Time, p booking.Priority) (time.Duration, string) {
 	if wait := g.pausedUntil.Sub(now); wait > 0 {
 		return wait, booking.CodeProviderPaused
 	}
@@ -155,7 +148,9 @@ func (g *Guard) room(now time.Time, p Priority) (time.Duration, string) {
 }
 
 // kept is how many tokens a priority leaves for those above it: a fifth of the burst each.
-func (g *Guard) kept(p Priority) float64 { return float64(g.burst / 5 * int(PriorityCancel-p)) }
+func (g *Guard) kept(p booking.Priority) float64 {
+	return float64(g.burst / 5 * int(booking.PriorityCancel-p))
+}
 
 // Permit is room for one call. It is used by the first call that is made with its Context, or given back by Release.
 type Permit struct {
@@ -165,7 +160,7 @@ type Permit struct {
 
 // Admit takes the room for one call before the caller writes down that it will make it. Without room it returns a
 // CallError that says how long to wait.
-func (g *Guard) Admit(p Priority) (*Permit, *booking.CallError) {
+func (g *Guard) Admit(p booking.Priority) (booking.Permit, *booking.CallError) {
 	g.mu.Lock()
 	now := g.clock()
 	wait, reason := g.room(now, p)
@@ -202,22 +197,11 @@ func (p *Permit) use() (first bool) {
 	return first
 }
 
-type (
-	permitKey   struct{}
-	priorityKey struct{}
-)
-
-// WithPriority sets the priority of the calls made with the context: a read that a cancellation waits for is as urgent
-// as the cancellation.
-func WithPriority(ctx context.Context, p Priority) context.Context {
-	return context.WithValue(ctx, priorityKey{}, p)
-}
+type permitKey struct{}
 
 // enter lets a call through, or says why not. The returned function must be told how the call went.
-func (g *Guard) enter(ctx context.Context, p Priority) (func(*booking.CallError), *booking.CallError) {
-	if asked, ok := ctx.Value(priorityKey{}).(Priority); ok {
-		p = asked
-	}
+func (g *Guard) enter(ctx context.Context, p booking.Priority) (func(*booking.CallError), *booking.CallError) {
+	p = booking.PriorityOf(ctx, p)
 	permit, ok := ctx.Value(permitKey{}).(*Permit)
 	if !ok || permit.g != g || !permit.use() {
 		if _, err := g.Admit(p); err != nil {
