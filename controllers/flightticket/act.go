@@ -32,10 +32,28 @@ func (p *pass) ask(ctx context.Context, call func(context.Context) error) *booki
 			return nil
 		}
 		if !limited(failure) || !p.pause(ctx, failure.RetryAfter) {
+			p.limited = p.limited || limited(failure)
 			p.doubt(failure)
 			return failure
 		}
 	}
+}
+
+// admit asks for the room of the call that the next operation will make. It waits for it as a read does.
+func (p *pass) admit(ctx context.Context) {
+	gate, limits := p.api.(booking.Admitter)
+	p.o.Heard.Room = &lifecycle.Admission{}
+	if !limits {
+		return
+	}
+	p.o.Heard.Room.Err = p.ask(ctx, func(context.Context) error {
+		permit, refusal := gate.Admit(p.priority())
+		if refusal != nil {
+			return refusal
+		}
+		p.permit = permit
+		return nil
+	})
 }
 
 // limited says whether our own limiter had no room, so that nothing was sent.
@@ -83,16 +101,15 @@ func (p *pass) doubt(e *booking.CallError) {
 
 // hear carries out an action that only asks, and keeps the answer for the next look.
 func (p *pass) hear(ctx context.Context, step lifecycle.Step) {
-	at := p.r.Clock()
 	switch step.Action {
 	case lifecycle.LookupOwner:
-		p.o.Heard.Owner = p.list(ctx, at, p.api.FindByOwner, step.Reference)
+		p.o.Heard.Owner = p.list(ctx, p.api.FindByOwner, step.Reference)
 	case lifecycle.Find:
-		p.o.Heard.Found = p.list(ctx, at, p.api.FindByClientReference, step.Reference)
+		p.o.Heard.Found = p.list(ctx, p.api.FindByClientReference, step.Reference)
 	case lifecycle.ReadBooking:
 		reading := &lifecycle.Reading{}
 		reading.Err = p.ask(ctx, func(ctx context.Context) (err error) {
-			reading.AskedAt = p.r.Clock()
+			reading.AskedAt, reading.KnownFor = p.times()
 			reading.Booking, err = p.api.Get(ctx, step.Reference)
 			return err
 		})
@@ -108,13 +125,19 @@ func (p *pass) hear(ctx context.Context, step lifecycle.Step) {
 	}
 }
 
+// times are those that absence is judged by.
+func (p *pass) times() (time.Time, time.Duration) {
+	p.tick()
+	return p.o.Now, p.o.KnownFor
+}
+
 // list looks bookings up by a name. AskedAt is taken at each try: it is what absence is judged by.
 func (p *pass) list(
-	ctx context.Context, at time.Time, find func(context.Context, string) ([]booking.Booking, error), name string,
+	ctx context.Context, find func(context.Context, string) ([]booking.Booking, error), name string,
 ) *lifecycle.Listing {
-	listing := &lifecycle.Listing{AskedAt: at}
+	listing := &lifecycle.Listing{}
 	listing.Err = p.ask(ctx, func(ctx context.Context) (err error) {
-		listing.AskedAt = p.r.Clock()
+		listing.AskedAt, listing.KnownFor = p.times()
 		listing.Bookings, err = find(ctx, name)
 		return err
 	})
@@ -124,16 +147,19 @@ func (p *pass) list(
 // send sends the open operation. The call outlives a shutdown that begins meanwhile: its answer is worth waiting for.
 func (p *pass) send(ctx context.Context) {
 	op := *p.o.Ticket.Status.Operation
-	uid, harmless := p.ticket.UID, p.o.Fresh
+	ticket, harmless := p.key(), p.o.Fresh
+	if p.permit != nil {
+		ctx = p.permit.Context(ctx)
+	}
 	var out booking.Outcome
 	for {
-		p.o.Now = p.r.Clock()
-		if !p.r.memory.open(uid, op, p.o.Now) {
+		p.tick()
+		if !lifecycle.Sendable(op, p.o.Now, p.o.KnownFor) {
 			out = tooLate()
 			break
 		}
 		// From here on the operation may take effect, also if this process dies now.
-		p.r.memory.sending(uid, op.ID, false)
+		p.r.memory.sending(ticket, op.ID, false)
 		out = p.call(ctx, op)
 		if out.Kind != booking.Rejected || out.Failure == nil || !limited(out.Failure) ||
 			!p.pause(ctx, out.Failure.RetryAfter) {
@@ -141,14 +167,15 @@ func (p *pass) send(ctx context.Context) {
 		}
 	}
 	if out.Kind == booking.Rejected {
-		p.r.memory.sending(uid, op.ID, harmless)
+		p.r.memory.sending(ticket, op.ID, harmless)
 	} else {
 		p.o.Fresh = false
 	}
 	if out.Failure != nil {
 		p.doubt(out.Failure)
 	}
-	p.o.Now, p.o.Heard.Sent = p.r.Clock(), &out
+	p.tick()
+	p.o.Heard.Sent = &out
 }
 
 func tooLate() booking.Outcome {
@@ -162,7 +189,7 @@ func (p *pass) call(ctx context.Context, op flightsv1.OperationStatus) booking.O
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.o.Provider.Timeout+5*time.Second)
 	defer cancel()
 	key := ""
-	if p.o.Provider.KeyTTL > 0 {
+	if op.Keyed {
 		key = op.ID
 	}
 	switch op.Kind {

@@ -5,60 +5,115 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
+	"github.com/flight-operator/flight-operator/internal/booking"
 	"github.com/flight-operator/flight-operator/internal/policy"
 )
 
-func operation(id string, now time.Time) flightsv1.OperationStatus {
-	return flightsv1.OperationStatus{ID: id, SendBy: metav1.NewMicroTime(now.Add(time.Minute))}
-}
+// ticket and other are two tickets.
+var ticket, other = types.NamespacedName{Name: "ticket"}, types.NamespacedName{Name: "other"}
 
 func TestOnlyAnOperationThatThisProcessWroteIsHarmless(t *testing.T) {
 	now, m := time.Now(), newMemory()
-	m.written("ticket", operation("op-1", now), now)
-	if !m.harmless("ticket", "op-1") || m.harmless("ticket", "op-2") || m.harmless("other", "op-1") {
+	m.written(ticket, "op-1", now)
+	if !m.harmless(ticket, "op-1") || m.harmless(ticket, "op-2") || m.harmless(other, "op-1") {
 		t.Error("the operation that was written, and it alone, is harmless")
 	}
-	if newMemory().harmless("ticket", "op-1") {
+	if newMemory().harmless(ticket, "op-1") {
 		t.Error("another process knows nothing of it")
 	}
 }
 
 func TestAnOperationIsNotHarmlessFromItsSendUntilARejection(t *testing.T) {
 	now, m := time.Now(), newMemory()
-	m.written("ticket", operation("op-1", now), now)
-	m.sending("ticket", "op-1", false)
-	if m.harmless("ticket", "op-1") {
+	m.written(ticket, "op-1", now)
+	m.sending(ticket, "op-1", false)
+	if m.harmless(ticket, "op-1") {
 		t.Error("an operation that is being sent may take effect")
 	}
-	m.sending("ticket", "op-1", true)
-	if !m.harmless("ticket", "op-1") {
+	m.sending(ticket, "op-1", true)
+	if !m.harmless(ticket, "op-1") {
 		t.Error("a rejected operation has had no effect")
 	}
-	m.sending("ticket", "op-2", true)
-	if m.harmless("ticket", "op-2") {
+	m.sending(ticket, "op-2", true)
+	if m.harmless(ticket, "op-2") {
 		t.Error("an operation that was not written here became harmless")
+	}
+	m.known(ticket, "op-2", now)
+	if m.harmless(ticket, "op-2") {
+		t.Error("an operation that was only seen became harmless")
 	}
 }
 
-func TestAnOperationIsClosedToSendsByEitherClock(t *testing.T) {
+func TestTheTimeThatAnOperationIsKnownGoesOnWhateverTheWallClockSays(t *testing.T) {
 	now, m := time.Now(), newMemory()
-	op := operation("op-1", now)
-	m.written("ticket", op, now)
-	if !m.open("ticket", op, now.Add(59*time.Second)) {
-		t.Error("closed before send-by")
+	if got := m.known(ticket, "op-1", now); got != 0 {
+		t.Errorf("known for %s when first seen", got)
 	}
-	if m.open("ticket", op, now.Add(time.Minute)) {
-		t.Error("open at send-by")
+	if got := m.known(ticket, "op-1", now.Add(90*time.Second)); got != 90*time.Second {
+		t.Errorf("known for %s, want 90s", got)
 	}
-	// The wall clock is set back two minutes while the process's own clock goes on: the time that was written says
-	// that there is time, the process knows better.
-	op.SendBy = metav1.NewMicroTime(now.Add(3 * time.Minute))
-	if m.open("ticket", op, now.Add(90*time.Second)) {
-		t.Error("open though a minute and a half have gone by on the process's own clock")
+	if got := m.known(ticket, "op-2", now.Add(2*time.Minute)); got != 0 {
+		t.Errorf("another operation is known for %s when first seen", got)
+	}
+	if got := m.known(other, "", now); got != 0 || len(m.held) != 1 {
+		t.Errorf("a ticket without anything to know takes room")
+	}
+	m.drop(ticket)
+	if len(m.held) != 0 {
+		t.Error("a ticket that rests takes room")
+	}
+}
+
+func heardAll(now time.Time) lifecycle.Heard {
+	return lifecycle.Heard{
+		Owner: &lifecycle.Listing{}, Read: &lifecycle.Reading{}, Room: &lifecycle.Admission{},
+		Offer:   &lifecycle.Quotation{Offer: booking.Offer{ExpiresAt: now.Add(time.Minute)}},
+		Verdict: lifecycle.Verdict{Kind: lifecycle.VerdictAllowed}, Found: &lifecycle.Listing{}, Sent: &booking.Outcome{},
+	}
+}
+
+func TestAPassThatRanOutOfRoomIsGoneOnWith(t *testing.T) {
+	now := time.Now()
+	of := lifecycle.Provider{Generation: 1, Identity: flightsv1.ProviderIdentity{Account: "acct-7"}}
+	rotated := lifecycle.Provider{Generation: 1, Identity: flightsv1.ProviderIdentity{Account: "acct-8"}}
+	answered := heardAll(now)
+	failed := &booking.CallError{Class: booking.ClassUnavailable, Code: booking.CodeRateLimited}
+	all := lifecycle.Heard{Owner: answered.Owner, Read: answered.Read, Offer: answered.Offer}
+	cases := map[string]struct {
+		heard   lifecycle.Heard
+		version string
+		of      lifecycle.Provider
+		after   time.Duration
+		want    lifecycle.Heard
+	}{
+		"with its answers, and neither verdict, room nor outcome": {answered, "7", of, time.Second, all},
+		"not once the ticket has changed":                         {answered, "8", of, time.Second, lifecycle.Heard{}},
+		"not with another account":                                {answered, "7", rotated, time.Second, lifecycle.Heard{}},
+		"not for ever":                                            {answered, "7", of, 2 * keepTime, lifecycle.Heard{}},
+		"but for an offer that has expired": {
+			answered, "7", of, 2 * time.Minute, lifecycle.Heard{Owner: all.Owner, Read: all.Read},
+		},
+		"but for what failed": {
+			lifecycle.Heard{Owner: all.Owner, Offer: &lifecycle.Quotation{Err: failed}}, "7", of, time.Second,
+			lifecycle.Heard{Owner: all.Owner},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			m := newMemory()
+			m.keep(ticket, answers{version: "7", of: of, at: now, heard: c.heard})
+			if diff := cmp.Diff(c.want, m.recall(ticket, c.version, c.of, now.Add(c.after))); diff != "" {
+				t.Errorf("recalled (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(lifecycle.Heard{}, m.recall(ticket, c.version, c.of, now.Add(c.after))); diff != "" {
+				t.Errorf("recalled twice: %s", diff)
+			}
+		})
 	}
 }
 

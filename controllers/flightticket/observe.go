@@ -29,8 +29,27 @@ type pass struct {
 	// a credential that is rotated in between must not send for another account.
 	api booking.Provider
 	o   lifecycle.Observation
-	// waited is how long this pass has waited for the limiter.
-	waited time.Duration
+	// waited is how long this pass has waited for the limiter; limited says that it gave up waiting.
+	waited  time.Duration
+	limited bool
+	// permit is room for the call of the operation that is about to be written down; nil without.
+	permit booking.Permit
+}
+
+func (p *pass) key() client.ObjectKey { return client.ObjectKeyFromObject(p.ticket) }
+
+// tick takes the time, by both clocks.
+func (p *pass) tick() {
+	p.o.Now = p.r.Clock()
+	p.o.KnownFor = p.r.memory.known(p.key(), lifecycle.Known(p.o.Ticket.Status), p.o.Now)
+}
+
+// priority is that of all calls of this pass: a read that a cancellation waits for is as urgent as the cancellation.
+func (p *pass) priority() booking.Priority {
+	if p.o.Ticket.Deleting {
+		return booking.PriorityCancel
+	}
+	return booking.PriorityBook
 }
 
 // read reads a ticket from the cache, and from the API server if it has an open operation: a cache that lags could show
@@ -56,13 +75,15 @@ func (r *Reconciler) observe(ctx context.Context, ticket *flightsv1.FlightTicket
 	if err := p.observeProvider(ctx); err != nil {
 		return nil, err
 	}
+	if ticket.Status.Operation == nil {
+		p.o.Heard = r.memory.recall(p.key(), ticket.ResourceVersion, p.o.Provider, p.o.Now)
+	}
 	return p, nil
 }
 
 // look takes the facts of a ticket as it was just read or written.
 func (p *pass) look(ticket *flightsv1.FlightTicket) {
 	p.ticket = ticket
-	p.o.Now = p.r.Clock()
 	p.o.PoliciesLoaded = p.r.PoliciesLoaded()
 	p.o.Ticket = lifecycle.Ticket{
 		Names: lifecycle.Names{
@@ -78,7 +99,8 @@ func (p *pass) look(ticket *flightsv1.FlightTicket) {
 	}
 	p.lookAtSpec(ticket.Spec)
 	op := ticket.Status.Operation
-	p.o.Fresh = op != nil && p.r.memory.harmless(ticket.UID, op.ID)
+	p.o.Fresh = op != nil && p.r.memory.harmless(p.key(), op.ID)
+	p.tick()
 }
 
 func (p *pass) lookAtSpec(spec flightsv1.FlightTicketSpec) {

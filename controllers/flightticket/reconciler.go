@@ -2,6 +2,7 @@ package flightticket
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -9,9 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
+	"github.com/flight-operator/flight-operator/internal/booking"
 )
 
 const (
@@ -45,6 +49,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	ticket, err := r.read(ctx, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
 		r.backoff.Forget(req)
+		r.memory.drop(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -54,11 +59,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	defer p.leave()
+	return r.pursue(booking.WithPriority(ctx, p.priority()), req, p)
+}
+
+// pursue takes step after step until the pass is over.
+func (r *Reconciler) pursue(ctx context.Context, req ctrl.Request, p *pass) (ctrl.Result, error) {
 	for range maxSteps {
 		if ctx.Err() != nil && p.o.Heard.Sent == nil {
 			return ctrl.Result{}, nil // shutting down; the next leader goes on from what is written
 		}
-		p.o.Now = r.Clock()
+		p.tick()
 		step := lifecycle.Next(p.o)
 		log.FromContext(ctx).V(1).Info("next step", "action", step.Action, "uid", p.ticket.UID)
 		over, err := p.act(ctx, step)
@@ -86,6 +97,9 @@ func (p *pass) act(ctx context.Context, step lifecycle.Step) (over bool, err err
 	case lifecycle.Gate:
 		p.o.Heard.Verdict = p.gate(ctx, step.Operation)
 		return false, nil
+	case lifecycle.Admit:
+		p.admit(ctx)
+		return false, nil
 	case lifecycle.Send:
 		p.send(ctx)
 		return false, nil
@@ -100,9 +114,12 @@ func (p *pass) act(ctx context.Context, step lifecycle.Step) (over bool, err err
 			return true, err
 		}
 		p.told(step)
-		p.r.memory.drop(p.ticket.UID)
+		p.r.memory.drop(p.key())
 		return true, nil
-	case lifecycle.Wait, lifecycle.Nothing:
+	case lifecycle.Nothing:
+		p.r.memory.drop(p.key())
+		return true, p.write(ctx, step)
+	case lifecycle.Wait:
 		return true, p.write(ctx, step)
 	default:
 		return true, fmt.Errorf("carry out step: no way is known to do %q", step.Action)
@@ -111,14 +128,35 @@ func (p *pass) act(ctx context.Context, step lifecycle.Step) (over bool, err err
 
 // begin writes an operation down. Only then may it be sent.
 func (p *pass) begin(ctx context.Context, step lifecycle.Step) error {
+	if err := p.checkProvider(ctx, step.Status.Operation); err != nil {
+		return err
+	}
+	at := p.o.Now
 	if err := p.write(ctx, step); err != nil {
 		return err
 	}
-	op := *p.ticket.Status.Operation
-	p.r.memory.written(p.ticket.UID, op, p.o.Now)
+	p.r.memory.written(p.key(), p.ticket.Status.Operation.ID, at)
 	p.o.Heard, p.o.Fresh = lifecycle.Heard{}, true
 	p.o.NewID = p.r.NewID()
 	return nil
+}
+
+// checkProvider looks once more, past the cache, before a ticket binds itself to a provider: one that is being deleted
+// has been asked for its users already. What it finds changed is a conflict, which ends the pass.
+func (p *pass) checkProvider(ctx context.Context, op *flightsv1.OperationStatus) error {
+	if op.Kind != flightsv1.OperationBook {
+		return nil
+	}
+	provider := &flightsv1.BookingProvider{}
+	if err := p.r.Live.Get(ctx, client.ObjectKey{Name: op.Provider.Name}, provider); err != nil {
+		return fmt.Errorf("read provider %s: %w", op.Provider.Name, err)
+	}
+	same := provider.UID == op.Provider.UID && provider.Generation == p.o.Provider.Generation
+	if same && provider.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	resource := flightsv1.GroupVersion.WithResource("bookingproviders").GroupResource()
+	return apierrors.NewConflict(resource, provider.Name, errors.New("the provider was changed meanwhile"))
 }
 
 // end writes down how an operation went.
@@ -126,9 +164,21 @@ func (p *pass) end(ctx context.Context, step lifecycle.Step) error {
 	if err := p.write(ctx, step); err != nil {
 		return err
 	}
-	p.r.memory.drop(p.ticket.UID)
+	p.r.memory.drop(p.key())
 	p.o.Heard, p.o.Fresh = lifecycle.Heard{}, false
 	return nil
+}
+
+// leave ends a pass: room that was not used is given back, and what was heard before the limiter stopped it is kept.
+func (p *pass) leave() {
+	if p.permit != nil {
+		p.permit.Release()
+	}
+	if p.limited && p.ticket.Status.Operation == nil {
+		p.r.memory.keep(p.key(), answers{
+			version: p.ticket.ResourceVersion, of: p.o.Provider, at: p.o.Now, heard: p.o.Heard,
+		})
+	}
 }
 
 // rest says when a ticket is looked at again.

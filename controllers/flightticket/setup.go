@@ -100,7 +100,8 @@ func (r *Reconciler) waitingFor(ctx context.Context, provider client.Object) []r
 
 func (r *Reconciler) waiting(ctx context.Context, concerned func(*flightsv1.FlightTicket) bool) []reconcile.Request {
 	var all flightsv1.FlightTicketList
-	if err := r.Client.List(ctx, &all); err != nil {
+	// Read only: a copy of every ticket would cost more than all else here.
+	if err := r.Client.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).Error(err, "list the tickets that wait; they are looked at later")
 		return nil
 	}

@@ -62,18 +62,22 @@ func owned(o Observation, found []booking.Booking) (Step, bool) {
 		if b.Names.Owner != o.Ticket.Names.Owner() || !live(b) {
 			continue
 		}
-		if _, mine := o.Ticket.Names.Attempt(b.Names.ClientReference); !mine {
+		if !o.made(b) {
 			return adopt(o, b), true
 		}
 		if b.Status == booking.StatusPending {
-			return o.wait(slowestPoll, report{
-				state: flightsv1.StateBooking, reason: flightsv1.ReasonOperationPending, mood: reconciling,
-				message: fmt.Sprintf("BookingProvider %s has accepted booking %s and not finished", o.Provider.Name, b.ID),
-			}), true
+			return o.unfinished(fmt.Sprintf("BookingProvider %s has accepted booking %s and not finished",
+				o.Provider.Name, b.ID)), true
 		}
 		return record(o, b, b.Order), true
 	}
 	return Step{}, false
+}
+
+// made says whether this incarnation of the ticket made a booking.
+func (o Observation) made(b booking.Booking) bool {
+	_, mine := o.Ticket.Names.Attempt(b.Names.ClientReference)
+	return mine && b.Names.Owner == o.Ticket.Names.Owner()
 }
 
 func live(b booking.Booking) bool {
@@ -154,15 +158,23 @@ func tooDear(price, ceiling money.Amount) string {
 	}
 }
 
-// start writes an operation down. From here on its outcome must be found out, whatever happens to this process.
+// start asks for room and writes an operation down. From here on its outcome must be found out, whatever happens to this
+// process.
 func start(o Observation, kind flightsv1.OperationKind) Step {
+	switch room := o.Heard.Room; {
+	case room == nil:
+		return Step{Action: Admit}
+	case room.Err != nil:
+		return o.failed(room.Err, o.trouble(room.Err))
+	}
 	s := o.prior()
 	s.Refusal = nil
 	op := &flightsv1.OperationStatus{
 		ID: o.NewID, Kind: kind, Generation: o.Ticket.Generation, Provider: o.Provider.Identity,
 		Owner: o.Ticket.Names.Owner(), StartedAt: metav1.NewMicroTime(o.Now.UTC().Truncate(1000)),
-		SendBy: metav1.NewMicroTime(sendBy(o.Now, o.Provider).UTC().Truncate(1000)),
+		SendBy: metav1.NewMicroTime(sendBy(o.Now, o.Provider).UTC().Truncate(1000)), Keyed: o.Provider.takesKeys(),
 	}
+	op.SettlesAt = &metav1.MicroTime{Time: op.SendBy.Add(lapse(*op, o.Provider))}
 	s.Operation = op
 	r := report{mood: reconciling}
 	switch kind {

@@ -37,12 +37,14 @@ func TestNextFindsOutWhatBecameOfAnOperation(t *testing.T) {
 		"an operation that is not fresh is replayed with keys before send-by": {
 			seen: with(sent(flightsv1.OperationBook, booking.Outcome{}), func(o *lifecycle.Observation) {
 				o.Heard.Sent, o.Fresh, o.Provider.KeyTTL = nil, false, time.Hour
+				o.Ticket.Status.Operation.Keyed = true
 			}),
 			action: lifecycle.Send,
 		},
 		"an operation that is not fresh is looked up with keys after send-by": {
 			seen: with(sent(flightsv1.OperationBook, booking.Outcome{}), func(o *lifecycle.Observation) {
 				o.Heard.Sent, o.Fresh, o.Provider.KeyTTL = nil, false, time.Hour
+				o.Ticket.Status.Operation.Keyed = true
 				late(o)
 			}),
 			action: lifecycle.Find,
@@ -51,7 +53,7 @@ func TestNextFindsOutWhatBecameOfAnOperation(t *testing.T) {
 			seen: with(sent(flightsv1.OperationBook, booking.Outcome{}), func(o *lifecycle.Observation) {
 				op := o.Ticket.Status.Operation
 				asked := op.SendBy.Add(o.Provider.Timeout + o.Provider.MaxProcessing + o.Provider.ReadLag)
-				o.Fresh, o.Heard = false, lifecycle.Heard{Found: &lifecycle.Listing{AskedAt: asked}}
+				o.Fresh, o.Heard = false, lifecycle.Heard{Found: &lifecycle.Listing{AskedAt: asked, KnownFor: time.Hour}}
 				late(o)
 			}),
 			action: lifecycle.Wait, reason: flightsv1.ReasonOutcomeUnknown, after: time.Minute,
@@ -60,7 +62,7 @@ func TestNextFindsOutWhatBecameOfAnOperation(t *testing.T) {
 			seen: with(sent(flightsv1.OperationBook, booking.Outcome{}), func(o *lifecycle.Observation) {
 				op := o.Ticket.Status.Operation
 				asked := op.SendBy.Add(o.Provider.Timeout + o.Provider.MaxProcessing + o.Provider.ReadLag + 1)
-				o.Fresh, o.Heard = false, lifecycle.Heard{Found: &lifecycle.Listing{AskedAt: asked}}
+				o.Fresh, o.Heard = false, lifecycle.Heard{Found: &lifecycle.Listing{AskedAt: asked, KnownFor: time.Hour}}
 				late(o)
 			}),
 			action: lifecycle.CloseOperation, reason: flightsv1.ReasonBooking,
@@ -137,7 +139,17 @@ func TestNextKeepsABookingAsTheSpecAsksOrLetsItGo(t *testing.T) {
 		},
 		"a booking with an earlier change pending is waited for": {
 			seen:   with(edited(), func(o *lifecycle.Observation) { o.Heard.Read.Booking.Status = booking.StatusPending }),
-			action: lifecycle.Wait, reason: flightsv1.ReasonOperationPending,
+			action: lifecycle.Wait, reason: flightsv1.ReasonOperationPending, after: time.Minute,
+			mood: flightsv1.ConditionReconciling,
+		},
+		"a booking with an earlier change pending for too long is a person's to ask about": {
+			seen: with(edited(), func(o *lifecycle.Observation) {
+				o.Heard.Read.Booking.Status = booking.StatusPending
+				o.Ticket.Status = lifecycle.Next(*o).Status
+				late(o)
+			}),
+			action: lifecycle.Wait, reason: flightsv1.ReasonOperationPending, after: 10 * time.Minute,
+			mood: flightsv1.ConditionStalled,
 		},
 		"a booking that the provider can't find is waited for while reads may lag": {
 			seen: with(edited(), func(o *lifecycle.Observation) {
@@ -148,7 +160,7 @@ func TestNextKeepsABookingAsTheSpecAsksOrLetsItGo(t *testing.T) {
 		},
 		"a booking that the provider no longer has drifted": {
 			seen: with(edited(), func(o *lifecycle.Observation) {
-				o.Heard.Read.Err = failure(booking.ClassNotFound, "booking_not_found")
+				o.Heard.Read.Err, o.Heard.Read.KnownFor = failure(booking.ClassNotFound, "booking_not_found"), time.Minute
 			}),
 			action: lifecycle.Wait, reason: flightsv1.ReasonDrifted, after: 10 * time.Minute,
 		},
@@ -187,7 +199,17 @@ func TestNextKeepsABookingAsTheSpecAsksOrLetsItGo(t *testing.T) {
 			action: lifecycle.RemoveFinalizer,
 		},
 		"a booking is cancelled before its ticket goes": {
-			seen: leaving(), action: lifecycle.StartOperation, reason: flightsv1.ReasonCancelling,
+			seen:   with(leaving(), func(o *lifecycle.Observation) { o.Heard.Room = room }),
+			action: lifecycle.StartOperation, reason: flightsv1.ReasonCancelling,
+		},
+		"room is asked for before an operation is written down": {seen: leaving(), action: lifecycle.Admit},
+		"without room nothing is written down": {
+			seen: with(leaving(), func(o *lifecycle.Observation) {
+				o.Heard.Room = &lifecycle.Admission{Err: &booking.CallError{
+					Class: booking.ClassUnavailable, Code: booking.CodeRateLimited, RetryAfter: 3 * time.Second,
+				}}
+			}),
+			action: lifecycle.Wait, after: 3 * time.Second,
 		},
 		"a booking with the reference of another ticket is not cancelled": {
 			seen: with(leaving(), func(o *lifecycle.Observation) {
@@ -208,7 +230,7 @@ func TestNextKeepsABookingAsTheSpecAsksOrLetsItGo(t *testing.T) {
 		},
 		"a 404 at the same account is the end of the booking": {
 			seen: with(leaving(), func(o *lifecycle.Observation) {
-				o.Heard.Read.Err = failure(booking.ClassNotFound, "booking_not_found")
+				o.Heard.Read.Err, o.Heard.Read.KnownFor = failure(booking.ClassNotFound, "booking_not_found"), time.Minute
 			}),
 			action: lifecycle.Record, reason: flightsv1.ReasonCancelled,
 		},

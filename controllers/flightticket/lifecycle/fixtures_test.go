@@ -12,6 +12,9 @@ import (
 	"github.com/flight-operator/flight-operator/internal/money"
 )
 
+// room is a limiter's yes.
+var room = &lifecycle.Admission{}
+
 // unbooked is a ticket that has its finalizer and nothing else, with all that it needs.
 func unbooked() lifecycle.Observation {
 	w := newWorld(script{}.choose)
@@ -54,7 +57,7 @@ func sent(kind flightsv1.OperationKind, out booking.Outcome) lifecycle.Observati
 	case flightsv1.OperationCancel:
 		o = leaving()
 	}
-	o.Heard.Owner, o.Heard.Verdict.Kind = &lifecycle.Listing{}, lifecycle.VerdictAllowed
+	o.Heard.Owner, o.Heard.Verdict.Kind, o.Heard.Room = &lifecycle.Listing{}, lifecycle.VerdictAllowed, room
 	o.Heard.Offer = &lifecycle.Quotation{Offer: booking.Offer{ID: "q-1", Price: euros(100)}}
 	step := lifecycle.Next(o)
 	if step.Action != lifecycle.StartOperation || step.Status.Operation.Kind != kind {
@@ -108,7 +111,7 @@ type decision struct {
 }
 
 // late is long after everything that was sent.
-func late(o *lifecycle.Observation) { o.Now = o.Now.Add(time.Hour) }
+func late(o *lifecycle.Observation) { o.Now, o.KnownFor = o.Now.Add(time.Hour), time.Hour }
 
 func decide(t *testing.T, cases map[string]decision) {
 	t.Helper()

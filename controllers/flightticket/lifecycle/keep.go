@@ -8,6 +8,7 @@ import (
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/money"
 )
 
 // keep makes the booking of a ticket as the spec asks.
@@ -16,7 +17,7 @@ func keep(o Observation) Step {
 	if o.Ticket.Wanted != nil && same(*o.Ticket.Wanted, was.Order) {
 		s := o.prior()
 		s.Refusal = nil
-		return Step{Action: Nothing, Status: o.tell(s, settled(*was))}
+		return Step{Action: Nothing, Status: o.tell(s, asAsked(*was))}
 	}
 	if step, held := blocked(o); held {
 		return step
@@ -39,17 +40,14 @@ func keep(o Observation) Step {
 		return drifted(o, "carries the client reference of another ticket at the provider, so it is not changed: ask the "+
 			"provider what happened")
 	case read.Booking.Status == booking.StatusPending:
-		return o.failed(&booking.CallError{Class: booking.ClassUnavailable}, report{
-			state: o.resting(), reason: flightsv1.ReasonOperationPending, mood: reconciling,
-			message: "the provider has not finished an earlier change of " + describe(*was),
-		})
+		return o.unfinished("the provider has not finished an earlier change of " + describe(*was))
 	default:
 		// Also if the read shows the wanted order: it may lag behind a change. A change that finds it done does no harm.
 		return offer(o, flightsv1.OperationChange)
 	}
 }
 
-func settled(b flightsv1.BookingStatus) report {
+func asAsked(b flightsv1.BookingStatus) report {
 	return report{
 		state: flightsv1.StateBooked, ready: true, reason: flightsv1.ReasonBooked, message: describe(b),
 	}
@@ -75,40 +73,81 @@ func (o Observation) absent(r Reading) bool {
 	if r.Err == nil || r.Err.Class != booking.ClassNotFound {
 		return false
 	}
-	was := o.Ticket.Status.Booking
-	return was == nil || was.BookedAt == nil || r.AskedAt.After(was.BookedAt.Add(o.Provider.ReadLag+time.Second))
+	was, lag := o.Ticket.Status.Booking, o.Provider.ReadLag
+	if was != nil && was.BookedAt != nil && !r.AskedAt.After(was.BookedAt.Add(lag+time.Second)) {
+		return false
+	}
+	return r.KnownFor > lag // the wall clock alone may have been set forward since
 }
 
-// record closes the open operation, if there is one, with the booking that exists.
-func record(o Observation, b booking.Booking, order flightsv1.Order) Step {
+// record closes the open operation, if there is one, with the booking that exists. Asked is what was asked for; a
+// provider that answers with something else is not believed to have done it.
+func record(o Observation, b booking.Booking, asked flightsv1.Order) Step {
 	s := o.prior()
-	event := &Event{Reason: flightsv1.ReasonBooked}
-	kind := flightsv1.OperationBook
+	differs := deviation(asked, b.Order)
+	order := asked
+	if differs != "" {
+		order = b.Order
+	}
 	s.Booking, s.Operation, s.Refusal = o.bookedAs(b, order), nil, nil
-	event.Message = describe(*s.Booking)
-	if o.Ticket.Status.Booking != nil {
-		kind, event.Reason, event.Message = flightsv1.OperationChange, ReasonChanged, "changed "+event.Message
-	}
-	if ref, attempt := b.Names.ClientReference, int64(0); ref != "" {
-		attempt, _ = o.Ticket.Names.Attempt(ref)
-		s.Attempts = max(s.Attempts, attempt)
-	}
-	step := Step{Action: Record, Event: event}
-	if o.Ticket.Status.Operation != nil {
+	attempt, _ := o.Ticket.Names.Attempt(b.Names.ClientReference)
+	s.Attempts = max(s.Attempts, attempt)
+	step := Step{Action: Record, Event: o.recorded(*s.Booking)}
+	kind := flightsv1.OperationBook
+	if op := o.Ticket.Status.Operation; op != nil {
+		kind = op.Kind
 		step.Closed = &Closed{Kind: kind, Result: ResultDone}
 	}
-	r := settled(*s.Booking)
-	if o.Ticket.Deleting || o.Ticket.Wanted == nil || !same(*o.Ticket.Wanted, order) {
-		r = report{
-			state: flightsv1.StateBooked, reason: flightsv1.ReasonChanging, mood: reconciling,
-			message: "the spec asks for something else than " + describe(*s.Booking),
+	r := o.standing(*s.Booking)
+	if differs != "" {
+		// Asking again could be answered the same way and cost again: a person decides.
+		if !o.Ticket.Deleting {
+			s.Refusal = o.basis(flightsv1.OperationChange)
 		}
-	}
-	if o.Ticket.Deleting {
-		r.state, r.reason, r.message = flightsv1.StateCancelling, flightsv1.ReasonCancelling, "the ticket is being deleted"
+		r = report{state: r.state, reason: flightsv1.ReasonDrifted, mood: stalled, message: fmt.Sprintf(
+			"the provider answered the %s operation with %s: %s; ask the provider, change the spec, or set the annotation %s anew "+
+				"to have it changed", verb(kind), describe(*s.Booking), differs, flightsv1.ReconcileRequestedAtAnnotation)}
+		step.Event = &Event{Warning: true, Reason: r.reason, Message: r.message}
 	}
 	step.Status = o.tell(s, r)
 	return step
+}
+
+// recorded is the event of a booking that is written down: a warning if it costs more than was agreed.
+func (o Observation) recorded(b flightsv1.BookingStatus) *Event {
+	was, op := o.Ticket.Status.Booking, o.Ticket.Status.Operation
+	event := &Event{Reason: flightsv1.ReasonBooked, Message: describe(b)}
+	if was != nil && was.ID == b.ID {
+		event.Reason, event.Message = ReasonChanged, "changed "+event.Message
+	}
+	if op == nil || op.Price == nil || b.Price == nil {
+		return event
+	}
+	agreed, errAgreed := money.Parse(op.Price.Amount, op.Price.Currency)
+	charged, errCharged := money.Parse(b.Price.Amount, b.Price.Currency)
+	if errAgreed == nil && errCharged == nil && (charged.Currency != agreed.Currency || charged.Minor > agreed.Minor) {
+		event.Warning, event.Reason = true, flightsv1.ReasonPriceExceeded
+		event.Message += fmt.Sprintf(" costs %s, though %s was agreed: ask the provider", charged, agreed)
+	}
+	return event
+}
+
+// standing words a booking that was just written down, by what the ticket asks for now.
+func (o Observation) standing(b flightsv1.BookingStatus) report {
+	switch {
+	case o.Ticket.Deleting:
+		return report{
+			state: flightsv1.StateCancelling, reason: flightsv1.ReasonCancelling, mood: reconciling,
+			message: "the ticket is being deleted",
+		}
+	case o.Ticket.Wanted == nil || !same(*o.Ticket.Wanted, b.Order):
+		return report{
+			state: flightsv1.StateBooked, reason: flightsv1.ReasonChanging, mood: reconciling,
+			message: "the spec asks for something else than " + describe(b),
+		}
+	default:
+		return asAsked(b)
+	}
 }
 
 // ReasonChanged is the reason of the event that tells of a changed booking.

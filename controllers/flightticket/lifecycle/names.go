@@ -33,8 +33,15 @@ func (n Names) Attempt(clientReference string) (int64, bool) {
 		return 0, false
 	}
 	attempt, err := strconv.ParseInt(rest, 10, 64)
-	return attempt, err == nil && attempt > 0
+	if err != nil || attempt < 1 || attempt > maxAttempt || strconv.FormatInt(attempt, 10) != rest {
+		return 0, false
+	}
+	return attempt, true
 }
+
+// maxAttempt is far above what any ticket needs, and far below what can't be counted on from: a provider that makes
+// references up must not bring the count to its end.
+const maxAttempt = 1 << 31
 
 func (n Names) prefix() string {
 	return n.Installation + "/" + string(n.UID) + "/"

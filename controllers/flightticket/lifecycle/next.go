@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
@@ -23,7 +24,7 @@ func Next(o Observation) Step {
 		return resolve(o)
 	case t.Deleting:
 		return leave(o)
-	case t.Status.Booking != nil:
+	case t.Status.Booking != nil && t.Status.Booking.CancelledAt == nil:
 		return keep(o)
 	default:
 		return acquire(o)
@@ -64,7 +65,7 @@ func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, b
 		r.reason, r.message = flightsv1.ReasonAccountChanged, moved(p, *pinned)
 		return o.warn(o.Recheck, r), true
 	case p.Wait > 0:
-		return turn(o, r), true
+		return turn(o, p.Wait, r), true
 	default:
 		return Step{}, false
 	}
@@ -72,13 +73,23 @@ func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, b
 
 // turn waits for the limiter or the breaker. It leaves a status alone that speaks of this generation already: a queue
 // that moves on would else write to every ticket in it.
-func turn(o Observation, r report) Step {
+func turn(o Observation, after time.Duration, r report) Step {
 	if o.Ticket.Status.ObservedGeneration == o.Ticket.Generation {
-		return Step{Action: Wait, After: o.Provider.Wait, Status: o.Ticket.Status}
+		return Step{Action: Wait, After: after, Status: o.Ticket.Status}
 	}
 	r.reason = flightsv1.ReasonProviderNotReady
 	r.message = fmt.Sprintf("waits for its turn with BookingProvider %s", o.Provider.Name)
-	return o.wait(o.Provider.Wait, r)
+	return o.wait(after, r)
+}
+
+// unheard says whether our own limiter or breaker answered instead of the provider.
+func unheard(err *booking.CallError) bool {
+	switch err.Code {
+	case booking.CodeRateLimited, booking.CodeProviderPaused, booking.CodeBreakerOpen:
+		return err.Class == booking.ClassUnavailable
+	default:
+		return false
+	}
 }
 
 func missing(name string) string {
@@ -100,6 +111,9 @@ func moved(p Provider, pinned flightsv1.ProviderIdentity) string {
 
 // failed waits after a call that gave no answer to rest a decision on.
 func (o Observation) failed(err *booking.CallError, r report) Step {
+	if unheard(err) {
+		return turn(o, err.RetryAfter, r)
+	}
 	switch err.Class {
 	case booking.ClassCredential:
 		return o.wait(o.Recheck, r)
@@ -118,6 +132,29 @@ func (o Observation) trouble(err *booking.CallError) report {
 		state: o.resting(), reason: flightsv1.ReasonProviderNotReady, mood: reconciling,
 		message: fmt.Sprintf("BookingProvider %s could not be asked: %s", o.Provider.Name, explain(err)),
 	}
+}
+
+// unfinished waits for a booking that the provider still works on, though no operation is open. It stalls, and is asked
+// about less often, once the provider takes longer than it declares.
+func (o Observation) unfinished(message string) Step {
+	r := report{state: o.resting(), reason: flightsv1.ReasonOperationPending, mood: reconciling, message: message}
+	if !o.overdue() {
+		return o.wait(slowestPoll, r)
+	}
+	r.mood = stalled
+	r.message += ", and is past its maxProcessing: ask the provider"
+	return o.warn(o.Recheck, r)
+}
+
+// overdue says whether the ticket has waited for the provider's work for longer than that may take.
+func (o Observation) overdue() bool {
+	all := o.Ticket.Status.Conditions
+	ready := meta.FindStatusCondition(all, flightsv1.ConditionReady)
+	if ready == nil || ready.Reason != flightsv1.ReasonOperationPending {
+		return false
+	}
+	since := meta.FindStatusCondition(all, flightsv1.ConditionReconciling)
+	return since == nil || o.Now.After(since.LastTransitionTime.Add(o.Provider.MaxProcessing+o.Provider.ReadLag))
 }
 
 func pause(err *booking.CallError, otherwise time.Duration) time.Duration {

@@ -107,7 +107,7 @@ func TestNextLeadsATicketToItsBooking(t *testing.T) {
 		"an offer at the ceiling is bought": {
 			seen: with(unbooked(), func(o *lifecycle.Observation) {
 				quoted(o)
-				o.Ticket.Ceiling, o.Heard.Verdict.Kind = euros(91240), lifecycle.VerdictAllowed
+				o.Ticket.Ceiling, o.Heard.Verdict.Kind, o.Heard.Room = euros(91240), lifecycle.VerdictAllowed, room
 			}),
 			action: lifecycle.StartOperation, reason: flightsv1.ReasonBooking,
 		},
@@ -181,7 +181,7 @@ func TestARefusalStandsUntilSomethingItRestsOnChanges(t *testing.T) {
 func TestAnAttemptIsNeverNumberedTwice(t *testing.T) {
 	o := unbooked()
 	quoted(&o)
-	o.Heard.Verdict.Kind = lifecycle.VerdictAllowed
+	o.Heard.Verdict.Kind, o.Heard.Room = lifecycle.VerdictAllowed, room
 	o.Heard.Owner = ownListing(&o, booking.StatusCancelled) // attempt 7, which the status knows nothing of
 	step := lifecycle.Next(o)
 	if got := step.Status.Operation.ClientReference; got != "prod/uid-1/8" {
@@ -190,10 +190,12 @@ func TestAnAttemptIsNeverNumberedTwice(t *testing.T) {
 }
 
 func TestSendByIsWellInsideTheLifetimeOfTheKey(t *testing.T) {
-	for ttl, want := range map[time.Duration]time.Duration{0: time.Minute, time.Hour: time.Minute, time.Minute: 30 * time.Second} {
+	for ttl, want := range map[time.Duration]time.Duration{
+		0: time.Minute, time.Hour: time.Minute, time.Minute: 30 * time.Second, time.Nanosecond: time.Minute, // too short to use
+	} {
 		o := unbooked()
 		quoted(&o)
-		o.Heard.Verdict.Kind, o.Provider.KeyTTL = lifecycle.VerdictAllowed, ttl
+		o.Heard.Verdict.Kind, o.Heard.Room, o.Provider.KeyTTL = lifecycle.VerdictAllowed, room, ttl
 		op := lifecycle.Next(o).Status.Operation
 		if got := op.SendBy.Sub(op.StartedAt.Time); got != want {
 			t.Errorf("a key that lives %s: sends stop after %s, want %s", ttl, got, want)

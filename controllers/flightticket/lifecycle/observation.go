@@ -24,6 +24,10 @@ type Observation struct {
 	// PoliciesLoaded says that the policies can be asked at all.
 	PoliciesLoaded bool
 
+	// KnownFor is how long this process has known the open operation, or without one the booking that it works on, by a
+	// clock that nobody sets. A wall clock may jump, and another machine's may be wrong: nothing is sent and no absence is
+	// proven by it alone.
+	KnownFor time.Duration
 	// Fresh says that this process wrote the open operation down in this run, and that nothing can have come of it:
 	// it was not sent yet, or every send was answered by a rejection. It is never true after a restart.
 	Fresh bool
@@ -93,23 +97,32 @@ type Heard struct {
 	Read  *Reading
 	Offer *Quotation
 	Sent  *booking.Outcome
+	// Room is the answer to Admit.
+	Room *Admission
 	// Verdict is the answer to Gate.
 	Verdict Verdict
 }
 
+// Admission is the answer to a request for room: granted if there is no error.
+type Admission struct {
+	Err *booking.CallError
+}
+
 // Listing is the answer to a look-up.
 type Listing struct {
-	// AskedAt is when the call began: what was booked later may be missing.
+	// AskedAt is when the call began: what was booked later may be missing. KnownFor is the observation's at that time.
 	AskedAt  time.Time
+	KnownFor time.Duration
 	Bookings []booking.Booking
 	Err      *booking.CallError
 }
 
-// Reading is the answer to a read of one booking.
+// Reading is the answer to a read of one booking. AskedAt and KnownFor are as in a Listing.
 type Reading struct {
-	AskedAt time.Time
-	Booking booking.Booking
-	Err     *booking.CallError
+	AskedAt  time.Time
+	KnownFor time.Duration
+	Booking  booking.Booking
+	Err      *booking.CallError
 }
 
 // Quotation is the answer to a request for an offer.

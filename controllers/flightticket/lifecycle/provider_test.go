@@ -68,6 +68,14 @@ func (p *modelProvider) settle() {
 	}
 }
 
+// quiet says that nothing is under way: reads show the truth.
+func (p *modelProvider) quiet() bool {
+	p.settle()
+	return len(p.late) == 0 && !slices.ContainsFunc(p.bookings, func(b *modelBooking) bool {
+		return b.versions[len(b.versions)-1].from.After(p.now())
+	})
+}
+
 // live are the bookings of an owner that exist or may come to exist.
 func (p *modelProvider) live(owner string) []booking.Booking {
 	var all []booking.Booking
@@ -129,6 +137,14 @@ func (p *modelProvider) readFault() *booking.CallError {
 		return &booking.CallError{Class: booking.ClassUnavailable, Code: "connection_refused", Detail: "connection refused"}
 	case 2:
 		return &booking.CallError{Class: booking.ClassThrottled, Code: "rate_limited", RetryAfter: 5 * time.Second}
+	}
+	return nil
+}
+
+// room is the answer of the limiter before the provider.
+func (p *modelProvider) room() *booking.CallError {
+	if p.faults && p.choose("does the limiter have room", 8) == 1 {
+		return &booking.CallError{Class: booking.ClassUnavailable, Code: booking.CodeRateLimited, RetryAfter: 3 * time.Second}
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (o Observation) tell(s *flightsv1.FlightTicketStatus, r report) flightsv1.F
 }
 
 func (o Observation) tellBooked(s *flightsv1.FlightTicketStatus) {
-	if s.Booking == nil {
+	if s.Booking == nil || s.Booking.CancelledAt != nil {
 		o.set(s, flightsv1.ConditionBooked, metav1.ConditionFalse, flightsv1.ReasonNotBooked, "no booking exists")
 		return
 	}

@@ -34,9 +34,11 @@ func resolve(o Observation) Step {
 // unsent closes an operation that this process knows not to have taken effect, and that may no longer be sent or is no
 // longer wanted.
 func unsent(o Observation, op flightsv1.OperationStatus) (Step, bool) {
-	late := !o.Now.Before(op.SendBy.Time)
+	late := !o.sendable(op)
 	unwanted := o.Ticket.Deleting && op.Kind != flightsv1.OperationCancel
-	if !o.Fresh || (!late && !unwanted) {
+	// Written for a provider that took keys and takes none now, or the other way round.
+	otherwise := o.Provider.Found && op.Keyed != o.Provider.takesKeys()
+	if !o.Fresh || (!late && !unwanted && !otherwise) {
 		return Step{}, false
 	}
 	return notMade(o), true
@@ -69,14 +71,15 @@ func resolveBook(o Observation, op flightsv1.OperationStatus) Step {
 	case len(ofReference(listing.Bookings, op.ClientReference)) > 0:
 		return found(o, ofReference(listing.Bookings, op.ClientReference))
 	default:
-		return missed(o, op, Reading{AskedAt: listing.AskedAt})
+		return missed(o, op, Reading{AskedAt: listing.AskedAt, KnownFor: listing.KnownFor})
 	}
 }
 
-// mayReplay says whether the same bytes may be sent again under the same key: only to a provider that remembers keys,
-// and only until send-by.
+// mayReplay says whether the same bytes may be sent again under the same key: only if every send before carried it, to a
+// provider that remembers it still, and only until send-by.
 func (o Observation) mayReplay(op flightsv1.OperationStatus) bool {
-	return o.Provider.KeyTTL > 0 && op.Outcome != string(booking.Pending) && o.Now.Before(op.SendBy.Time)
+	remembered := op.Keyed && o.Provider.takesKeys() && 2*window(op) <= o.Provider.KeyTTL
+	return remembered && op.Outcome != string(booking.Pending) && o.sendable(op)
 }
 
 // ofReference leaves out what a provider lists though it was not asked for.
@@ -117,7 +120,7 @@ func found(o Observation, ours []booking.Booking) Step {
 
 // missed judges a look that found nothing. It proves absence only if it began after anything sent could take effect.
 func missed(o Observation, op flightsv1.OperationStatus, look Reading) Step {
-	if look.AskedAt.After(settledAt(op, o.Provider)) {
+	if settled(op, o.Provider, look.AskedAt, look.KnownFor) {
 		return notMade(o)
 	}
 	return o.linger(op)
@@ -137,7 +140,7 @@ func resolveByID(o Observation, op flightsv1.OperationStatus) Step {
 		return cancelled(o)
 	case op.Kind == flightsv1.OperationChange && o.applied(op, *read):
 		return record(o, read.Booking, *op.Order)
-	case read.AskedAt.After(settledAt(op, o.Provider)):
+	case settled(op, o.Provider, read.AskedAt, read.KnownFor):
 		return outlived(o, op, *read)
 	case o.mayRepeat(op, *read):
 		return Step{Action: Send}
@@ -149,7 +152,9 @@ func resolveByID(o Observation, op flightsv1.OperationStatus) Step {
 // applied says whether a read shows the booking as the change asks. While reads lag, the same order may be an older one
 // that was changed before this operation.
 func (o Observation) applied(op flightsv1.OperationStatus, read Reading) bool {
-	return read.AskedAt.After(op.StartedAt.Add(o.Provider.ReadLag)) && read.Err == nil && read.Booking.Status == booking.StatusConfirmed && same(read.Booking.Order, *op.Order)
+	lag := o.Provider.ReadLag
+	recent := read.AskedAt.After(op.StartedAt.Add(lag)) && read.KnownFor > lag
+	return recent && read.Err == nil && read.Booking.Status == booking.StatusConfirmed && same(read.Booking.Order, *op.Order)
 }
 
 // outlived ends a change or cancellation that can't take effect any more and did not, also one that the provider had
@@ -166,7 +171,7 @@ func outlived(o Observation, op flightsv1.OperationStatus, read Reading) Step {
 func (o Observation) mayRepeat(op flightsv1.OperationStatus, read Reading) bool {
 	conditional := op.Kind == flightsv1.OperationCancel || op.BookingVersion != ""
 	return conditional && read.Err == nil && read.Booking.Status == booking.StatusConfirmed &&
-		op.Outcome != string(booking.Pending) && o.Now.Before(op.SendBy.Time)
+		op.Outcome != string(booking.Pending) && o.sendable(op)
 }
 
 // answered rests on what came of the send that was just made.

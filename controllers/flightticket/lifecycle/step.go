@@ -18,6 +18,9 @@ const (
 	Quote Action = "Quote"
 	// Gate asks the policies, with the offer just heard.
 	Gate Action = "Gate"
+	// Admit asks the provider's limiter and breaker for the room that the operation's call will need. It is asked before
+	// the operation is written down: one that is written must not wait for its turn while its time to be sent runs out.
+	Admit Action = "Admit"
 	// StartOperation writes Step.Status, which holds a new operation. A conflict ends the pass.
 	StartOperation Action = "StartOperation"
 	// Send sends the open operation, once.
@@ -41,8 +44,8 @@ const (
 // Actions lists the closed set, in the order of a ticket's life.
 func Actions() []Action {
 	return []Action{
-		AddFinalizer, LookupOwner, Quote, Gate, StartOperation, Send, Find, ReadBooking, Record, CloseOperation,
-		RemoveFinalizer, Wait, Nothing,
+		AddFinalizer, LookupOwner, Quote, Gate, Admit, StartOperation, Send, Find, ReadBooking, Record,
+		CloseOperation, RemoveFinalizer, Wait, Nothing,
 	}
 }
 

@@ -52,8 +52,7 @@ var stories = map[string]func(w *world, s script){
 		s["what becomes of the Book"] = []int{lostAfterCommit}
 		w.api.faults = true
 		w.run(1)
-		w.fresh = ""
-		w.note("the process is started anew")
+		w.restart("the process is started anew")
 		w.run(5)
 	},
 	"order lost, proven absent, booked anew": func(w *world, s script) {
@@ -67,7 +66,7 @@ var stories = map[string]func(w *world, s script){
 		w.run(12)
 	},
 	"answer lost, replayed under the same key": func(w *world, s script) {
-		w.api.keys, w.api.faults = true, true
+		w.api.keys, w.declares, w.api.faults = true, true, true
 		s["what becomes of the Book"] = []int{lostAfterCommit}
 		w.run(5)
 	},

@@ -27,6 +27,7 @@ const rounds = 30
 func walk(t *rapid.T) {
 	w := newWorld(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) })
 	w.api.keys = rapid.Bool().Draw(t, "provider takes keys")
+	w.declares = w.api.keys
 	w.lookup = rapid.IntRange(0, 3).Draw(t, "provider can be searched") > 0
 	w.api.faults, w.crashes = true, true
 	w.check = func() { atMostOne(t, w) }
@@ -37,14 +38,14 @@ func walk(t *rapid.T) {
 			break
 		}
 	}
-	w.api.faults, w.crashes = false, false
+	w.api.faults, w.crashes, w.skew = false, false, 0
 	calm(w)
 	finished(t, w)
 }
 
-// meddle is what users do meanwhile.
+// meddle is what users, admins and clocks do meanwhile.
 func meddle(t *rapid.T, w *world) {
-	switch rapid.IntRange(0, 11).Draw(t, "what the user does") {
+	switch rapid.IntRange(0, 17).Draw(t, "what happens beside") {
 	case 0:
 		w.ticket.wanted.Seats = int32(rapid.IntRange(1, 5).Draw(t, "seats"))
 		w.ticket.generation++
@@ -58,6 +59,20 @@ func meddle(t *rapid.T, w *world) {
 	case 2:
 		w.ticket.requested += "x"
 		w.ticket.version++
+	case 3:
+		w.declares = w.api.keys && !w.declares
+	case 4:
+		// The provider became faster or slower; what was sent before keeps its pace.
+		w.api.process = time.Duration(rapid.IntRange(0, 300).Draw(t, "seconds of processing")) * time.Second
+		w.api.timeout = time.Duration(rapid.IntRange(1, 130).Draw(t, "seconds of a call")) * time.Second
+	case 5:
+		w.skew = time.Duration(rapid.IntRange(-900, 900).Draw(t, "seconds that the clock is wrong")) * time.Second
+	case 6:
+		if w.lookup && w.ticket.status.Operation == nil && w.api.quiet() {
+			w.note("the status is lost")
+			w.ticket.status = flightsv1.FlightTicketStatus{ObservedGeneration: -1}
+			w.ticket.version++
+		}
 	}
 }
 

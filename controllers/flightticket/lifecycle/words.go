@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
@@ -10,13 +11,13 @@ import (
 // open words an operation that stays open.
 func (o Observation) open(op flightsv1.OperationStatus) report {
 	r := report{state: doing(op.Kind), mood: reconciling}
-	settled := o.Now.After(settledAt(op, o.Provider))
+	over := settled(op, o.Provider, o.Now, o.KnownFor)
 	what := fmt.Sprintf("the %s operation sent to BookingProvider %s", verb(op.Kind), op.Provider.Name)
 	switch {
 	case op.Outcome == string(booking.Pending):
 		r.reason = flightsv1.ReasonOperationPending
 		r.message = "the provider has accepted and not finished " + what
-		if settled {
+		if over {
 			r.mood = stalled
 			r.message += ", and is past its maxProcessing: ask the provider"
 		}
@@ -40,7 +41,7 @@ func (o Observation) resolvable(op flightsv1.OperationStatus) bool {
 	case flightsv1.OperationBook:
 		return o.Provider.Lookup || op.BookingID != "" || o.mayReplay(op)
 	case flightsv1.OperationChange:
-		return op.BookingVersion != "" || !o.Now.After(settledAt(op, o.Provider))
+		return op.BookingVersion != "" || !settled(op, o.Provider, o.Now, o.KnownFor)
 	default:
 		return true
 	}
@@ -84,4 +85,28 @@ func orElse(text, otherwise string) string {
 		return otherwise
 	}
 	return text
+}
+
+// deviation says in what a provider's booking is not what was asked for; empty if it is. What was left to the provider
+// is no deviation, and the spelling of passengers is the airline's.
+func deviation(asked, got flightsv1.Order) string {
+	var parts []string
+	differ := func(what string, want, have any) {
+		if want != have {
+			parts = append(parts, fmt.Sprintf("%s %v instead of %v", what, have, want))
+		}
+	}
+	differ("origin", asked.Origin, got.Origin)
+	differ("destination", asked.Destination, got.Destination)
+	differ("seats", asked.Seats, got.Seats)
+	if asked.DepartureDate != "" {
+		differ("departureDate", asked.DepartureDate, got.DepartureDate)
+	}
+	if asked.ReturnDate != "" {
+		differ("returnDate", asked.ReturnDate, got.ReturnDate)
+	}
+	if asked.Cabin != "" {
+		differ("cabin", asked.Cabin, got.Cabin)
+	}
+	return strings.Join(parts, ", ")
 }

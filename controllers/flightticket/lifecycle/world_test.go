@@ -34,9 +34,12 @@ type world struct {
 	cached   stored // what the process sees at the start of a pass
 	api      *modelProvider
 	lookup   bool
+	declares bool // the admin declares that the provider takes keys
 	choose   chooser
 	crashes  bool
 	fresh    string // the process's memory; a crash clears it
+	known    map[string]time.Time
+	skew     time.Duration // of the process's wall clock
 	ids      int
 	verdict  lifecycle.Verdict
 	down     string
@@ -54,7 +57,7 @@ func newWorld(choose chooser) *world {
 		names:    lifecycle.Names{Installation: "prod", Namespace: "team-a", Name: "my-flight-ticket", UID: "uid-1"},
 		identity: flightsv1.ProviderIdentity{Name: "simulator", UID: "provider-1", Account: "acct-7"},
 		verdict:  lifecycle.Verdict{Kind: lifecycle.VerdictAllowed},
-		check:    func() {},
+		check:    func() {}, known: map[string]time.Time{},
 	}
 	w.api = &modelProvider{
 		now: func() time.Time { return w.clock }, choose: choose, answers: map[string]answer{},
@@ -72,7 +75,7 @@ func (w *world) observe(t stored) lifecycle.Observation {
 	w.ids++
 	wanted := t.wanted
 	o := lifecycle.Observation{
-		Now: w.clock, NewID: fmt.Sprintf("op-%d", w.ids), Recheck: 10 * time.Minute, PoliciesLoaded: true,
+		Now: w.now(), NewID: fmt.Sprintf("op-%d", w.ids), Recheck: 10 * time.Minute, PoliciesLoaded: true,
 		Ticket: lifecycle.Ticket{
 			Names: w.names, Generation: t.generation, Deleting: t.deleting, Finalizer: t.finalizer, Suspend: t.suspend,
 			Wanted: &wanted, ReconcileRequestedAt: t.requested, Status: *t.status.DeepCopy(),
@@ -83,11 +86,24 @@ func (w *world) observe(t stored) lifecycle.Observation {
 			Timeout: w.api.timeout, ReadLag: w.api.readLag, MaxProcessing: w.api.process,
 		},
 	}
-	if w.api.keys {
+	if w.declares {
 		o.Provider.KeyTTL = time.Hour
 	}
 	o.Fresh = t.status.Operation != nil && t.status.Operation.ID == w.fresh
+	o.KnownFor = w.knownFor(o)
 	return o
+}
+
+// now is what the process's wall clock shows.
+func (w *world) now() time.Time { return w.clock.Add(w.skew) }
+
+// knownFor is how long the process has known the open operation.
+func (w *world) knownFor(o lifecycle.Observation) time.Duration {
+	id := lifecycle.Known(o.Ticket.Status)
+	if _, seen := w.known[id]; !seen {
+		w.known[id] = w.clock
+	}
+	return w.clock.Sub(w.known[id])
 }
 
 // pass runs one pass, and says how long the ticket rests.
@@ -107,16 +123,21 @@ func (w *world) pass() time.Duration {
 		rest, over, err := w.act(&o, &at, step)
 		w.check()
 		if err != nil {
-			w.note("  the process dies")
-			w.fresh = ""
+			w.restart("  the process dies")
 			return time.Second
 		}
 		if over {
 			return rest
 		}
-		o.Now = w.clock
+		o.Now, o.KnownFor = w.now(), w.knownFor(o)
 	}
 	return 5 * time.Second
+}
+
+// restart loses what the process knew.
+func (w *world) restart(words string) {
+	w.note("%s", words)
+	w.fresh, w.known = "", map[string]time.Time{}
 }
 
 // dies lets the process die at this point.
@@ -141,7 +162,8 @@ func (w *world) act(o *lifecycle.Observation, at *int, step lifecycle.Step) (tim
 
 func (w *world) carryOut(o *lifecycle.Observation, at *int, step lifecycle.Step) (time.Duration, bool) {
 	switch step.Action {
-	case lifecycle.LookupOwner, lifecycle.Find, lifecycle.ReadBooking, lifecycle.Quote, lifecycle.Gate:
+	case lifecycle.LookupOwner, lifecycle.Find, lifecycle.ReadBooking, lifecycle.Quote, lifecycle.Gate,
+		lifecycle.Admit:
 		w.ask(o, step)
 	case lifecycle.Send:
 		w.send(o)
@@ -179,16 +201,18 @@ func (w *world) ask(o *lifecycle.Observation, step lifecycle.Step) {
 	switch step.Action {
 	case lifecycle.LookupOwner:
 		all, err := w.api.list(func(n booking.Names) bool { return n.Owner == step.Reference })
-		o.Heard.Owner = &lifecycle.Listing{AskedAt: w.clock, Bookings: all, Err: err}
+		o.Heard.Owner = &lifecycle.Listing{AskedAt: w.now(), KnownFor: o.KnownFor, Bookings: all, Err: err}
 	case lifecycle.Find:
 		all, err := w.api.list(func(n booking.Names) bool { return n.ClientReference == step.Reference })
-		o.Heard.Found = &lifecycle.Listing{AskedAt: w.clock, Bookings: all, Err: err}
+		o.Heard.Found = &lifecycle.Listing{AskedAt: w.now(), KnownFor: o.KnownFor, Bookings: all, Err: err}
 	case lifecycle.ReadBooking:
 		b, err := w.api.get(step.Reference)
-		o.Heard.Read = &lifecycle.Reading{AskedAt: w.clock, Booking: b, Err: err}
+		o.Heard.Read = &lifecycle.Reading{AskedAt: w.now(), KnownFor: o.KnownFor, Booking: b, Err: err}
 	case lifecycle.Quote:
 		offer, err := w.api.quote()
 		o.Heard.Offer = &lifecycle.Quotation{Offer: offer, Err: err}
+	case lifecycle.Admit:
+		o.Heard.Room = &lifecycle.Admission{Err: w.api.room()}
 	default:
 		o.Heard.Verdict = w.verdict
 	}
@@ -202,7 +226,7 @@ func (w *world) send(o *lifecycle.Observation) {
 		w.clock = w.clock.Add(50 * time.Second)
 	}
 	out := rejected(booking.ClassUnavailable, "too_late")
-	if w.clock.Before(op.SendBy.Time) {
+	if lifecycle.Sendable(op, w.now(), w.knownFor(*o)) {
 		out = w.api.send(op)
 	}
 	w.note("    the provider answers %s%s", out.Kind, because(out))
