@@ -87,9 +87,9 @@ func refuse(req admission.Request, code int32, why metav1.StatusReason, reasons 
 			lines = append(lines, fmt.Sprintf("and %d more reasons", len(reasons)-maxReasons))
 			break
 		}
-		text := oneLine(r.text, maxReasonText)
-		lines = append(lines, r.source+": "+text)
-		causes = append(causes, metav1.StatusCause{Type: r.code, Message: text, Field: r.field})
+		text, field := oneLine(r.text, maxReasonText), oneLine(r.field, maxWarningText) // parameters have names of any form
+		lines = append(lines, oneLine(r.source, maxWarningText)+": "+text)
+		causes = append(causes, metav1.StatusCause{Type: r.code, Message: text, Field: field})
 		if r.field == "" { // a policy
 			causes[i].Message = lines[i]
 		}

@@ -33,6 +33,14 @@ func TestAnAnswerIsBoundedAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestAFieldOfAnyNameStaysInItsLine(t *testing.T) {
+	name := "spec.parameters.a\nb\x1b[2J"
+	out := invalid(admission.Request{}, []reason{{source: name, field: name, text: "no"}})
+	if got, field := out.response.Result.Message, out.response.Result.Details.Causes[0].Field; got != "spec.parameters.a b [2J: no" || field != "spec.parameters.a b [2J" {
+		t.Errorf("got %q for %q", got, field)
+	}
+}
+
 func TestAReasonIsOneLineThatATerminalCanShow(t *testing.T) {
 	got := oneLine("a\nb\x1b[31mred\x1b[0m\t\xffz\r\n", 100)
 	if got != "a b [31mred [0m ?z" {

@@ -130,8 +130,12 @@ func (r *ticketReview) checkPrice() {
 	if price == nil {
 		return
 	}
-	if _, err := money.Parse(price.Amount, price.Currency); err != nil {
+	amount, err := money.Parse(price.Amount, price.Currency)
+	switch {
+	case err != nil:
 		r.refuseField("spec.maxPrice", metav1.CauseTypeFieldValueInvalid, err.Error())
+	case amount.Minor == 0:
+		r.refuseField("spec.maxPrice", metav1.CauseTypeFieldValueInvalid, "nothing can be booked for nothing: raise the amount, or leave maxPrice out for any price")
 	}
 }
 

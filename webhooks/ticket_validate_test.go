@@ -63,6 +63,10 @@ func ticketCases() map[string]ticketCase {
 			ticket: ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.MaxPrice = &flightsv1.Money{Amount: "10", Currency: "QQQ"} }),
 			want:   []string{"spec.maxPrice: "},
 		},
+		"a price of nothing is refused, for it could mean any price": {
+			ticket: ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.MaxPrice = &flightsv1.Money{Amount: "0.00", Currency: "EUR"} }),
+			want:   []string{"spec.maxPrice: nothing can be booked for nothing"},
+		},
 		"a code that the table lacks is accepted with a warning": {
 			ticket:   ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.To = "QZQ" }),
 			warnings: []string{"spec.to: QZQ is in no table of " + places.TableDate() + "; it is taken as an IATA code and sent as it is"},

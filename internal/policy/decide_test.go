@@ -397,15 +397,3 @@ func TestPoliciesThatOnlyWarnTakeNoTimeFromThoseThatRefuse(t *testing.T) {
 		t.Errorf("the results are of %v", names)
 	}
 }
-
-func TestAMatchThatCannotBeReadConcernsEverybody(t *testing.T) {
-	e := NewEngine()
-	p := regoPolicy("a", denyMany)
-	p.Spec.Match.Namespaces = []string{"*x*"}
-	if err := e.Set(t.Context(), p); err == nil {
-		t.Fatal("accepted")
-	}
-	if decide(t, e, request()).Allowed() {
-		t.Error("a broken policy refuses nobody")
-	}
-}

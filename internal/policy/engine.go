@@ -48,6 +48,7 @@ type Engine struct {
 // NewEngine returns an engine without policies.
 func NewEngine() *Engine {
 	e := &Engine{limits: defaultLimits()}
+	e.limits.stored = true
 	e.snapshot.Store(newSnapshot(nil))
 	return e
 }

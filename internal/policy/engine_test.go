@@ -282,3 +282,31 @@ func TestSetDeleteAndDecideAtOnce(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestAMatchThatCannotBeReadConcernsEverybody(t *testing.T) {
+	e := NewEngine()
+	p := regoPolicy("a", denyMany)
+	p.Spec.Match.Namespaces = []string{"*x*"}
+	if err := e.Set(t.Context(), p); err == nil {
+		t.Fatal("accepted")
+	}
+	if decide(t, e, request()).Allowed() {
+		t.Error("a broken policy refuses nobody")
+	}
+}
+
+// A stored policy was tried when it was applied. When a replica starts on a busy machine, being slow mustn't break it: a
+// broken policy refuses everybody.
+func TestAStoredPolicyIsNotBrokenByABusyMachine(t *testing.T) {
+	slow := regoPolicy("a", strings.Replace(poison, "input.ticket.spec.number == 5", "input.ticket.spec.number > 0", 1))
+	if err := Validate(t.Context(), slow); err == nil {
+		t.Fatal("it is accepted when it is applied")
+	}
+	e := NewEngine()
+	if err := e.Set(t.Context(), slow); err != nil {
+		t.Errorf("it is held as broken: %v", err)
+	}
+	if d := decide(t, e, request()); d.Allowed() || !errors.Is(d.Evaluated[0].Err, errTimeout) {
+		t.Errorf("what takes too long isn't refused: %+v", d)
+	}
+}

@@ -19,6 +19,9 @@ type limits struct {
 	request     time.Duration // all policies of one request
 	compile     time.Duration // compilation of one policy
 	allocations uint64        // bytes that one evaluation may allocate on a sample input
+	// stored says that the policy was tried before it was stored. Then only errors count on sample inputs: time and
+	// allocations depend on what else the machine does, and a broken policy refuses everybody.
+	stored bool
 }
 
 func defaultLimits() limits {

@@ -43,6 +43,8 @@ func (rev *revision) trySample(ctx context.Context, shared []field, l limits) er
 		_, err := rev.evaluate(ctx, shared, &over, l.policy)
 		used := allocated() - before
 		switch {
+		case l.stored && (err == nil || errors.Is(err, errTimeout)):
+			return nil
 		case errors.Is(err, errTimeout):
 			last = fmt.Errorf("it takes more than the %v that a policy has: visit less", l.policy)
 		case err != nil:
