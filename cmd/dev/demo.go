@@ -58,7 +58,8 @@ func demo(ctx context.Context, out io.Writer) (err error) {
 		start := time.Now()
 		if err = step.play(ctx, s); err != nil {
 			fmt.Fprintf(out, "  ✗ %v\n", err)
-			err = fmt.Errorf("step %d (%s) did not come out right; the later ones were not played", number+1, step.title)
+			s.explain(ctx)
+			err = fmt.Errorf("step %d (%s) did not come out right; the later ones were not played. Logs: %s", number+1, step.title, i.Dir)
 			break
 		}
 		times = append(times, installation.Stage{Name: fmt.Sprintf("%d. %s", number+1, step.title), Took: time.Since(start)})

@@ -49,6 +49,14 @@ func (s *stage) run(ctx context.Context, stdin string, args ...string) (string, 
 	return said.String(), nil
 }
 
+// explain shows how everything stands after a step that went wrong, and keeps the logs.
+func (s *stage) explain(ctx context.Context) {
+	s.Keep()
+	if _, err := s.kubectl(ctx, "get", "flights", "-A", "-o", "wide"); err != nil {
+		fmt.Fprintf(s.out, "  ✗ %v\n", err)
+	}
+}
+
 // passed tells what was found to be right.
 func (s *stage) passed(format string, args ...any) {
 	fmt.Fprintf(s.out, "  ✓ "+format+"\n", args...)

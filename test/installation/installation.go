@@ -107,6 +107,9 @@ func (i *Installation) failed(ctx context.Context, stage string, err error) erro
 	return fmt.Errorf("%s: %w\n(files of this run: %s)", stage, err, i.Dir)
 }
 
+// Keep makes a temporary Dir outlive Stop, for whoever wants to read its logs.
+func (i *Installation) Keep() { i.temporary = false }
+
 func (i *Installation) openDir() (err error) {
 	if i.options.Dir == "" {
 		i.temporary = true
