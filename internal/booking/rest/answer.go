@@ -115,7 +115,11 @@ func (p *Provider) failure(a answer, order *flightsv1.Order, write bool) *bookin
 	}
 	switch {
 	case a.status >= 300 && a.status < 400:
-		e.Class, e.Code = booking.ClassUnavailable, booking.CodeRedirectRefused
+		e.Class, e.Code = open, booking.CodeRedirectRefused
+		if a.status == http.StatusTemporaryRedirect || a.status == http.StatusPermanentRedirect {
+			// These two say that the call is to be made elsewhere. Others may point at what it has brought about.
+			e.Class = booking.ClassUnavailable
+		}
 		e.Detail = "the provider answered with a redirect, which is not followed: name the final address as endpoint"
 	case a.status == http.StatusUnauthorized, a.status == http.StatusForbidden:
 		e.Class = booking.ClassCredential

@@ -3,6 +3,7 @@ package rest
 import (
 	"errors"
 	"regexp"
+	"slices"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
@@ -77,8 +78,8 @@ func fromSegments(segments []Segment) []booking.Segment {
 	return all
 }
 
-// fromBooking fails on a booking that can't be told from another one: no id, no status that we know. A price, version
-// or reference that can't be read is left out instead: the booking exists all the same, and has to be found and
+// fromBooking fails on a booking that can't be told from another one: no id, no status that we know. A price, version,
+// reference, segment or part of the order that can't be read is left out instead: the booking exists all the same, and has to be found and
 // cancelled.
 func (p *Provider) fromBooking(b Booking) (booking.Booking, error) {
 	if !isBookingID(b.Id) {
@@ -92,10 +93,7 @@ func (p *Provider) fromBooking(b Booking) (booking.Booking, error) {
 	if !ok {
 		return booking.Booking{}, errors.New("a booking has no status of this contract")
 	}
-	price, err := money.Parse(b.Price.Amount, b.Price.Currency)
-	if err != nil {
-		price = money.Amount{}
-	}
+	price, _ := usablePrice(b.Price)
 	version := b.Version
 	if !isText(version, 128) {
 		version = ""
@@ -105,11 +103,13 @@ func (p *Provider) fromBooking(b Booking) (booking.Booking, error) {
 		reference = ""
 	}
 	order := fromOrder(b.Order)
+	secrets := p.secrets(&order)
 	return booking.Booking{
 		ID: b.Id, Names: booking.Names{ClientReference: b.ClientReference, Owner: b.Owner},
 		Reference: reference, Version: version, Status: status,
-		Order: order, Price: price, Segments: fromSegments(b.Segments), CreatedAt: b.CreatedAt,
-		Reason: normalise(b.Reason, p.secrets(&order)),
+		Order: usableOrder(order), Price: price, CreatedAt: b.CreatedAt,
+		Segments: slices.DeleteFunc(fromSegments(b.Segments), func(s booking.Segment) bool { return !usableSegment(s) }),
+		Reason:   normalise(b.Reason, secrets),
 	}, nil
 }
 
@@ -118,13 +118,16 @@ func (p *Provider) fromBooking(b Booking) (booking.Booking, error) {
 func cheapest(quotes []Quote) (booking.Offer, error) {
 	var offers []booking.Offer
 	for _, q := range quotes {
-		price, err := money.Parse(q.Price.Amount, q.Price.Currency)
-		if err != nil || !isText(q.Id, 128) || q.ExpiresAt.IsZero() {
+		price, ok := usablePrice(q.Price)
+		if !ok || !isText(q.Id, 128) || q.ExpiresAt.IsZero() {
 			return booking.Offer{}, invalidAnswer("a quote has no usable id, price or expiry")
 		}
-		offers = append(offers, booking.Offer{
-			ID: q.Id, Price: price, Segments: fromSegments(q.Segments), ExpiresAt: q.ExpiresAt,
-		})
+		segments := fromSegments(q.Segments)
+		if slices.ContainsFunc(segments, func(s booking.Segment) bool { return !usableSegment(s) }) {
+			// What a policy can't read it can't refuse.
+			return booking.Offer{}, invalidAnswer("a quote has a segment without the codes that the contract asks for")
+		}
+		offers = append(offers, booking.Offer{ID: q.Id, Price: price, Segments: segments, ExpiresAt: q.ExpiresAt})
 	}
 	if len(offers) == 0 {
 		return booking.Offer{}, invalidAnswer("the answer holds no quote")

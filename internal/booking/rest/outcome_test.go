@@ -123,8 +123,11 @@ func failureCases() map[string]outcomeCase {
 	invalid := stillOpen(booking.CodeInvalidAnswer)
 	return map[string]outcomeCase{
 		"a replayed refusal":                     {canned{422, with(asProblem, "Idempotent-Replayed", "true"), problemJSON(422, "sold_out")}, outcome{booking.Rejected, booking.ClassRefused, "sold_out", true}},
-		"302 to another host":                    {canned{302, map[string]string{"Location": "https://169.254.169.254/"}, ""}, certainlyNot(booking.ClassUnavailable, booking.CodeRedirectRefused)},
-		"304":                                    {canned{304, nil, ""}, certainlyNot(booking.ClassUnavailable, booking.CodeRedirectRefused)},
+		"302 to another host":                    {canned{302, map[string]string{"Location": "https://169.254.169.254/"}, ""}, stillOpen(booking.CodeRedirectRefused)},
+		"303 to what was made":                   {canned{303, map[string]string{"Location": "/bookings/bk-1"}, ""}, stillOpen(booking.CodeRedirectRefused)},
+		"304":                                    {canned{304, nil, ""}, stillOpen(booking.CodeRedirectRefused)},
+		"307 to where the call is to be made":    {canned{307, map[string]string{"Location": "https://elsewhere.invalid/"}, ""}, certainlyNot(booking.ClassUnavailable, booking.CodeRedirectRefused)},
+		"308 to where the call is to be made":    {canned{308, map[string]string{"Location": "https://elsewhere.invalid/"}, ""}, certainlyNot(booking.ClassUnavailable, booking.CodeRedirectRefused)},
 		"400 with a problem":                     {canned{400, asProblem, problemJSON(400, "bad_request")}, certainlyNot(booking.ClassRefused, "bad_request")},
 		"400 with a web page":                    {canned{400, map[string]string{"Content-Type": "text/html"}, "<p>no"}, invalid},
 		"401 with a problem":                     {canned{401, asProblem, problemJSON(401, "token_refused")}, certainlyNot(booking.ClassCredential, "token_refused")},

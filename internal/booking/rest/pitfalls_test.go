@@ -184,7 +184,7 @@ func TestPitfall16ARedirectIsNotFollowed(t *testing.T) {
 		if e := callError(t, err); e.Code != booking.CodeRedirectRefused {
 			t.Errorf("%d = %v, want it refused", status, e)
 		}
-		if outcome := p.Book(t.Context(), cannedBook()); outcome.Kind != booking.Rejected || outcome.Failure.Code != booking.CodeRedirectRefused {
+		if outcome := p.Book(t.Context(), cannedBook()); outcome.Booking != nil || outcome.Failure.Code != booking.CodeRedirectRefused {
 			t.Errorf("%d to a booking = %+v, want it refused", status, outcome)
 		}
 	}

@@ -27,6 +27,8 @@ const (
 	defaultUserAgent = "flight-operator"
 	// maxBodyBytes caps an answer. The largest lawful one, 100 bookings of nine passengers, stays well below.
 	maxBodyBytes = 1 << 20
+	// maxTokenBytes is what servers take in one header.
+	maxTokenBytes = 8 << 10
 )
 
 // Options say how to reach a booking API.
@@ -126,6 +128,9 @@ func cleanToken(token string) (string, error) {
 	token = strings.TrimSpace(token)
 	if token == "" {
 		return "", errors.New("token is empty: store the booking API's bearer token under the Secret's key")
+	}
+	if len(token) > maxTokenBytes {
+		return "", fmt.Errorf("token is longer than %d characters: store the bearer token alone", maxTokenBytes)
 	}
 	for _, r := range token {
 		if r <= ' ' || r > '~' {
