@@ -29,9 +29,9 @@ const (
 )
 
 // Date is a calendar date without a time zone, as in 2027-03-14 (RFC 3339 full-date).
-// +kubebuilder:validation:Pattern=`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$`
 // +kubebuilder:validation:MaxLength=10
-// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$') || timestamp(self + 'T00:00:00Z').getDate() == int(self.substring(8, 10))",message="must be a day that exists in the calendar"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="must be a date as in 2027-03-14: year, month and day"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$') || timestamp(self + 'T00:00:00Z').getDate() == int(self.substring(8, 10))",message="must be a day that exists in the calendar"
 type Date string
 
 // Money is an amount of one currency.
@@ -39,14 +39,14 @@ type Money struct {
 	// Amount is a decimal number in the currency's major unit, as in "120" or "99.50". It is a string because
 	// binary floating point can't hold cents.
 	// +required
-	// +kubebuilder:validation:Pattern=`^[0-9]{1,12}(\.[0-9]{1,4})?$`
 	// +kubebuilder:validation:MaxLength=17
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,12}([.][0-9]{1,4})?$')",message="must be a decimal number as in \"120\" or \"99.50\""
 	Amount string `json:"amount"`
 
 	// Currency is the ISO 4217 code, as in "EUR".
 	// +required
-	// +kubebuilder:validation:Pattern=`^[A-Z]{3}$`
 	// +kubebuilder:validation:MaxLength=3
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z]{3}$')",message="must be an ISO 4217 code as in EUR"
 	Currency string `json:"currency"`
 }
 
@@ -71,13 +71,13 @@ type Passenger struct {
 	// Email is where the airline sends notices.
 	// +optional
 	// +kubebuilder:validation:MaxLength=254
-	// +kubebuilder:validation:Pattern=`^[^@\s]+@[^@\s]+$`
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[^@\s]+@[^@\s]+$')`,message="must be an email address as in asha@example.com"
 	Email string `json:"email,omitempty"`
 
 	// Phone is a number in E.164 form, as in "+442071838750".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^\+[1-9][0-9]{1,14}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[+][1-9][0-9]{1,14}$')",message="must be a number in E.164 form, as in +442071838750"
 	Phone string `json:"phone,omitempty"`
 
 	// Title is the form of address.
@@ -111,12 +111,14 @@ type FlightTicketSpec struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'\pC')`,message="must hold no control characters, line breaks or invisible characters"
 	From string `json:"from"`
 
 	// To is where the journey ends, in the same form as from.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'\pC')`,message="must hold no control characters, line breaks or invisible characters"
 	To string `json:"to"`
 
 	// Number of seats.

@@ -22,7 +22,16 @@ func TestTheAPIServerRefusesAWrongShape(t *testing.T) {
 		{"an endless place", "FlightTicket", "{to: London, from: " + strings.Repeat("x", 101) + "}", "Too long: may not be more than 100"},
 		{"a misspelt field", "FlightTicket", "{fom: Mumbai, from: Mumbai, to: London}", `unknown field "spec.fom"`},
 		{"a day that doesn't exist", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"2027-02-30\"}", "must be a day that exists in the calendar"},
-		{"a date that is none", "FlightTicket", "{from: Mumbai, to: London, departureDate: tomorrow}", "spec.departureDate: Invalid value"},
+		{"a date that is none", "FlightTicket", "{from: Mumbai, to: London, departureDate: tomorrow}", "must be a date as in 2027-03-14"},
+		{"a year that no flight leaves in", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"0000-01-01\"}", "must be a date as in 2027-03-14"},
+		{"a place that turns a terminal's text around", "FlightTicket", "{from: \"Mumbai\\u202e\", to: London}", "spec.from: Invalid value: \"Mumbai\\u202e\": must hold no control"},
+		{"a place of two lines", "FlightTicket", "{from: Mumbai, to: \"London\\n\"}", "must hold no control characters, line breaks"},
+		{"a price in words", "FlightTicket", "{from: Mumbai, to: London, maxPrice: {amount: ten, currency: EUR}}", "must be a decimal number as in \"120\""},
+		{"a price below nothing", "FlightTicket", "{from: Mumbai, to: London, maxPrice: {amount: \"-1\", currency: EUR}}", "must be a decimal number as in \"120\""},
+		{"a currency in words", "FlightTicket", "{from: Mumbai, to: London, maxPrice: {amount: \"1\", currency: eur}}", "must be an ISO 4217 code as in EUR"},
+		{"a passenger with half an address", "FlightTicket", "{from: Mumbai, to: London, passengers: [{givenName: A, familyName: B, email: a}]}", "must be an email address as in"},
+		{"a passenger with half a number", "FlightTicket", "{from: Mumbai, to: London, passengers: [{givenName: A, familyName: B, phone: \"12\"}]}", "must be a number in E.164 form"},
+		{"passengers of null", "FlightTicket", "{from: Mumbai, to: London, passengers: null, number: 0}", "spec.number: Invalid value: 0"},
 		{"a return alone", "FlightTicket", "{from: Mumbai, to: London, returnDate: \"2027-02-20\"}", "a returnDate needs a departureDate"},
 		{
 			"a return before the departure", "FlightTicket",
@@ -65,6 +74,9 @@ func TestTheAPIServerAcceptsTheRightShape(t *testing.T) {
 	namespace := newNamespace(t, c)
 	for _, test := range []struct{ name, kind, spec string }{
 		{"five seats", "FlightTicket", "{from: Mumbai, to: London, number: 5}"},
+		{"a number of null, which is the default", "FlightTicket", "{from: Mumbai, to: London, number: null}"},
+		{"a place with accents and marks", "FlightTicket", "{from: \"São Paulo\", to: \"Zürich, CH\"}"},
+		{"a passenger who can be reached", "FlightTicket", "{from: Mumbai, to: London, maxPrice: {amount: \"99.50\", currency: EUR}, passengers: [{givenName: A, familyName: B, email: a@example.com, phone: \"+442071838750\"}]}"},
 		{"a leap day", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"2028-02-29\"}"},
 		{"a return on the same day", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"2027-02-20\", returnDate: \"2027-02-20\"}"},
 		{"an https endpoint", "BookingProvider", "{endpoint: \"https://flights.example.com/v1\", credentialsSecretRef: {key: token}}"},
