@@ -93,6 +93,8 @@ const (
 	ReasonSecretKeyNotFound = "SecretKeyNotFound"
 	// ReasonSecretForbidden: the controller may not read the Secret; the message holds the Role to add.
 	ReasonSecretForbidden = "SecretForbidden"
+	// ReasonSecretInvalid: the Secret's value can't be a bearer token.
+	ReasonSecretInvalid = "SecretInvalid"
 	// ReasonCredentialsRefused: the provider refused the credential.
 	ReasonCredentialsRefused = "CredentialsRefused"
 	// ReasonNotTried: the provider was not asked, because something before failed.

@@ -44,6 +44,10 @@ func (r *Reconciler) token(ctx context.Context, p *flightsv1.BookingProvider) (s
 		return "", finding{reason: flightsv1.ReasonSecretKeyNotFound, message: fmt.Sprintf(
 			"Secret %s has nothing under the key %s: store the booking API's token there", where, ref.Key)}, nil
 	}
+	if err := rest.CheckToken(token); err != nil {
+		return "", finding{reason: flightsv1.ReasonSecretInvalid, message: fmt.Sprintf(
+			"Secret %s, key %s: %s", where, ref.Key, err)}, nil
+	}
 	return token, finding{}, nil
 }
 

@@ -24,6 +24,9 @@ const (
 	refusedRetry = 5 * time.Minute
 	// inUseRetry is the pause of a provider that is being deleted while tickets use it.
 	inUseRetry = 5 * time.Second
+	// quietTime is how long a provider that is being deleted stays, though no ticket uses it: one may be about to, and
+	// the cache may not show it yet.
+	quietTime = 4 * time.Second
 	// callTime bounds one look at a provider.
 	callTime = 30 * time.Second
 )
@@ -67,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if apierrors.IsNotFound(err) {
 		r.Registry.drop(req.Name)
 		r.backoff.Forget(req)
-		return ctrl.Result{}, nil
+		return ctrl.Result{}, r.retireSecrets(ctx)
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read provider: %w", err)
@@ -84,7 +87,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return conflictLater(err)
 		}
 	}
+	if err := r.retireSecrets(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	return r.rest(req, p, found), nil
+}
+
+// retireSecrets ends the watches of Secrets that no provider names any more.
+func (r *Reconciler) retireSecrets(ctx context.Context) error {
+	var all flightsv1.BookingProviderList
+	if err := r.Client.List(ctx, &all); err != nil {
+		return fmt.Errorf("list providers: %w", err)
+	}
+	named := map[string]bool{}
+	for i := range all.Items {
+		named[all.Items[i].Spec.CredentialsSecretRef.Name] = true
+	}
+	r.Secrets.retire(named)
+	return nil
 }
 
 func conflictLater(err error) (ctrl.Result, error) {
@@ -101,12 +121,12 @@ func (r *Reconciler) look(ctx context.Context, p *flightsv1.BookingProvider) (f 
 		return f, false, err
 	}
 	if f.reason != "" {
-		r.Registry.drop(p.Name)
+		r.Registry.lapse(p.Name)
 		return f, true, nil
 	}
 	c, f := r.connect(p, token)
 	if f.reason != "" {
-		r.Registry.drop(p.Name)
+		r.Registry.lapse(p.Name)
 		return f, true, nil
 	}
 	if c.usable && r.Clock().Sub(c.checked) < r.Poll {
@@ -163,10 +183,14 @@ func (r *Reconciler) finalizer(ctx context.Context, p *flightsv1.BookingProvider
 	if err := r.Client.List(ctx, &users, client.MatchingFields{usesIndex: p.Name}, client.Limit(1)); err != nil {
 		return false, fmt.Errorf("list tickets of provider: %w", err)
 	}
-	if len(users.Items) > 0 {
+	if len(users.Items) > 0 || r.Registry.goingFor(p.UID, r.Clock()) < quietTime {
 		return false, nil
 	}
-	return true, r.setFinalizer(ctx, p, false)
+	if err := r.setFinalizer(ctx, p, false); err != nil {
+		return true, err
+	}
+	r.Registry.went(p.UID)
+	return true, nil
 }
 
 func (r *Reconciler) setFinalizer(ctx context.Context, p *flightsv1.BookingProvider, on bool) error {

@@ -35,11 +35,13 @@ type Registry struct {
 
 	mu   sync.Mutex
 	held map[string]*connection
+	// going tells since when this process has known that a provider is being deleted.
+	going map[types.UID]time.Time
 }
 
 // NewRegistry returns a Registry without connections. A Reconciler fills it.
 func NewRegistry() *Registry {
-	return &Registry{doubts: make(chan string, 64), held: map[string]*connection{}}
+	return &Registry{doubts: make(chan string, 64), held: map[string]*connection{}, going: map[types.UID]time.Time{}}
 }
 
 // Connected returns a provider's API under its present credential, the account that the credential belongs to, and when
@@ -106,4 +108,33 @@ func (r *Registry) drop(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.held, name)
+}
+
+// lapse takes a provider's connection out of use. Its token is remembered: another one that comes in its place is a
+// changed credential.
+func (r *Registry) lapse(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.held[name]; c != nil {
+		lapsed := *c
+		lapsed.usable, lapsed.accepted = false, false
+		r.held[name] = &lapsed
+	}
+}
+
+// goingFor says for how long this process has known that a provider is being deleted, and begins to count.
+func (r *Registry) goingFor(provider types.UID, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.going[provider]; !known {
+		r.going[provider] = now
+	}
+	return now.Sub(r.going[provider])
+}
+
+// went forgets a provider that has gone.
+func (r *Registry) went(provider types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.going, provider)
 }

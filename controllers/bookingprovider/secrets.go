@@ -27,17 +27,19 @@ type Secrets struct {
 	mu      sync.Mutex
 	ctx     context.Context // of Start; nil before
 	wanted  map[string]bool
-	started map[string]bool
+	started map[string]context.CancelFunc
+	// lasting are watched for good.
+	lasting map[string]bool
 }
 
 // NewSecrets returns Secrets that read through live, a reader without a cache. The names are watched from the start.
 func NewSecrets(config *rest.Config, live client.Reader, namespace string, names ...string) *Secrets {
 	s := &Secrets{
 		config: config, live: live, namespace: namespace, changes: make(chan string, 64),
-		wanted: map[string]bool{}, started: map[string]bool{},
+		wanted: map[string]bool{}, started: map[string]context.CancelFunc{}, lasting: map[string]bool{},
 	}
 	for _, name := range names {
-		s.wanted[name] = true
+		s.wanted[name], s.lasting[name] = true, true
 	}
 	return s
 }
@@ -85,7 +87,7 @@ func (s *Secrets) watch(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wanted[name] = true
-	if s.ctx == nil || s.started[name] {
+	if s.ctx == nil || s.started[name] != nil {
 		return nil
 	}
 	c, err := cache.New(s.config, cache.Options{
@@ -98,27 +100,43 @@ func (s *Secrets) watch(name string) error {
 	}
 	kind := &metav1.PartialObjectMetadata{}
 	kind.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	informer, err := c.GetInformer(s.ctx, kind, cache.BlockUntilSynced(false))
+	ctx, stop := context.WithCancel(s.ctx)
+	informer, err := c.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
+		stop()
 		return fmt.Errorf("watch Secret %s: %w", name, err)
 	}
-	if _, err := informer.AddEventHandler(s.tell(name)); err != nil {
+	if _, err := informer.AddEventHandler(s.tell(ctx, name)); err != nil {
+		stop()
 		return fmt.Errorf("listen to Secret %s: %w", name, err)
 	}
-	s.started[name] = true
-	go func(ctx context.Context) {
+	s.started[name] = stop
+	go func() {
 		if err := c.Start(ctx); err != nil {
 			log.FromContext(ctx).Error(err, "the watch of a Secret ended; its changes are seen late", "secret", name)
 		}
-	}(s.ctx)
+	}()
 	return nil
 }
 
-func (s *Secrets) tell(name string) toolscache.ResourceEventHandler {
+// retire ends the watches of Secrets that are not among the named ones nor among those of the start.
+func (s *Secrets) retire(named map[string]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, stop := range s.started {
+		if !named[name] && !s.lasting[name] {
+			stop()
+			delete(s.started, name)
+			delete(s.wanted, name)
+		}
+	}
+}
+
+func (s *Secrets) tell(ctx context.Context, name string) toolscache.ResourceEventHandler {
 	changed := func() {
 		select {
 		case s.changes <- name:
-		case <-s.ctx.Done():
+		case <-ctx.Done():
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{

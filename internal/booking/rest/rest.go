@@ -123,6 +123,12 @@ func parseEndpoint(endpoint string) (string, error) {
 	return endpoint, nil
 }
 
+// CheckToken says why no request can carry a token; nil if one can. The error never contains it.
+func CheckToken(token string) error {
+	_, err := cleanToken(token)
+	return err
+}
+
 // cleanToken drops the newline that files and Secrets tend to end with, and refuses what no header can carry.
 func cleanToken(token string) (string, error) {
 	token = strings.TrimSpace(token)
