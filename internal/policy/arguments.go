@@ -53,6 +53,7 @@ func (a *arguments) follow(r *ast.Rule, args map[ast.Var]*ast.Term, depth int) {
 			a.check(s, ref)
 			return false
 		})
+		a.checkOrder(s, &own)
 		a.followCalls(&own, s, depth)
 	}
 }

@@ -149,7 +149,7 @@ func TestRoutesNamePlacesAsTicketsHaveThem(t *testing.T) {
 		{`{"cities": ["Lundon, GB"]}`, `tickets never have this city: "Lundon, GB" is not a place we know`},
 		{`{"airports": ["LON"]}`, `it stands for a city, write its airports (LCY, LGW, LHR`},
 		{`{"airports": ["lhr"]}`, `'lhr' does not match pattern '^[A-Z]{3}$' (IATA codes of airports, as in LHR.`},
-		{`{"citys": ["London, GB"]}`, `additional properties 'citys' not allowed (Any of the airports, cities and countries)`},
+		{`{"citys": ["London, GB"]}`, `spec.parameters.routes[0].to: there is no "citys" (did you mean "cities"?); there are: airports, cities, countries (Any of the airports, cities and countries)`},
 	} {
 		for _, name := range []string{"route-allowlist", "route-denylist"} {
 			p := withParameters(libraryPolicy(name), `{"routes": [{"to": `+c.end+`}]}`)
@@ -162,5 +162,23 @@ func TestRoutesNamePlacesAsTicketsHaveThem(t *testing.T) {
 	stored := withParameters(libraryPolicy("route-denylist"), `{"routes": [{"to": {"cities": ["Bombay, IN"]}}]}`)
 	if err := NewEngine().Set(t.Context(), stored); err != nil {
 		t.Errorf("a stored policy no longer serves because the table has changed: %v", err)
+	}
+}
+
+func TestAWrongParameterIsToldInWords(t *testing.T) {
+	for _, c := range []struct{ library, parameters, want string }{
+		{"seats-per-ticket", `{"maximum": 2, "max": 1}`, `spec.parameters: there is no "maximum"; there are: max`},
+		{"seats-per-ticket", `{"max": 9}`, `spec.parameters.max: maximum: got 9, want 5 (The most seats that one ticket may ask for)`},
+		{"route-denylist", `{"routes": [{"from": {"cities": ["London"]}}]}`, `(City and country, as in "London, GB"; all airports of the city)`},
+	} {
+		p := libraryPolicy(c.library)
+		if err := Validate(t.Context(), withParameters(p, c.parameters)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s with %s: got %v", c.library, c.parameters, err)
+		}
+	}
+	schema := "# METADATA\n# custom:\n#   parameters: {type: objct}\npackage a\n\ndeny contains \"x\" if input.ticket.spec.number > 1\n"
+	const want = "spec.rego:1:1: METADATA custom.parameters: is no JSON schema: type: got string, want array; type: value must be one of 'array',"
+	if err := Validate(t.Context(), regoPolicy("a", schema)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("a mistyped schema: %v", err)
 	}
 }

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
@@ -111,54 +108,19 @@ func compileSchema(schema map[string]any, formats ...*jsonschema.Format) (*jsons
 	for _, f := range formats {
 		c.RegisterFormat(f)
 	}
-	const name = "parameters.json"
+	const name = "urn:parameters" // not a file name, which would be made absolute and told
 	if err := c.AddResource(name, schema); err != nil {
 		return nil, fmt.Errorf("read the schema: %w", err)
 	}
 	compiled, err := c.Compile(name)
+	var invalid *jsonschema.SchemaValidationError
+	if errors.As(err, &invalid) {
+		return nil, schemaError(invalid)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("compile the schema: %w", err)
 	}
 	return compiled, nil
-}
-
-// validationProblems flattens a tree of causes to its leaves, which are the ones that say something, and adds what the
-// schema says of the place: a pattern alone tells nobody what to write.
-func validationProblems(schema map[string]any, e *jsonschema.ValidationError) []Problem {
-	if len(e.Causes) == 0 {
-		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		if about := described(schema, e.SchemaURL); about != "" {
-			text += " (" + about + ")"
-		}
-		return []Problem{{Field: parameterPath(e.InstanceLocation), Message: text}}
-	}
-	var problems []Problem
-	for _, cause := range e.Causes {
-		problems = append(problems, validationProblems(schema, cause)...)
-	}
-	return problems
-}
-
-// described is the nearest description on the way to a place in a schema, or "".
-func described(schema map[string]any, location string) string {
-	_, fragment, _ := strings.Cut(location, "#")
-	pointer, err := url.PathUnescape(fragment)
-	if err != nil {
-		return ""
-	}
-	var at any = schema
-	about := ""
-	for _, token := range append(strings.Split(strings.TrimPrefix(pointer, "/"), "/"), "") {
-		m, isObject := at.(map[string]any)
-		if !isObject {
-			break
-		}
-		if text, ok := m["description"].(string); ok {
-			about = strings.TrimSuffix(strings.TrimSpace(text), ".")
-		}
-		at = m[unescaped(token)]
-	}
-	return about
 }
 
 // parameterPath writes a location as a path of fields: spec.parameters.airports[0].
