@@ -72,8 +72,9 @@ func (p *Publisher) NeedLeaderElection() bool { return false }
 // gone, and call policies served by all that it may lack. So a replica that is cut off from the API server, or stopped,
 // refuses rather than decides on policies of yesterday.
 func (p *Publisher) Serving() bool {
-	until := p.until.Load()
-	return until != nil && p.o.Clock.Now().Before(*until)
+	until, now := p.until.Load(), p.o.Clock.Now()
+	// By both clocks: the monotonic one stands still while a machine sleeps, and the other may be set.
+	return until != nil && now.Before(*until) && now.Round(0).Before(until.Round(0))
 }
 
 // ReadyCheck is Serving as a readiness check.
