@@ -18,8 +18,8 @@ help: ## list what can be made
 demo: ## play the whole story on a real control plane, then clean up. Needs Go. First time about 15 min, then under 1 min
 	@go build -buildvcs=false -o bin/dev ./cmd/dev && exec bin/dev demo
 
-dev: ## the same set-up, and it stays until Ctrl-C: .dev/kubeconfig and .dev/env. Needs Go
-	@go build -buildvcs=false -o bin/dev ./cmd/dev && exec bin/dev up
+dev: ## the same set-up, and it stays until Ctrl-C: .dev/kubeconfig and .dev/env. Needs Go. ARGS=--help lists its flags
+	@go build -buildvcs=false -o bin/dev ./cmd/dev && exec bin/dev up $(ARGS)
 
 test: programs ## all tests, with the race detector. Needs Go, gcc and git. First time about 20 min, then 4
 	@echo "== go test -race ./..."

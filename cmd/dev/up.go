@@ -29,17 +29,30 @@ The ledger of the booking API: curl $SIMULATOR_ADMIN_URL/_simulator/ledger
 Logs: .dev/run/*.log. Ctrl-C ends it all.
 `
 
+const ownController = `
+The controller is left to you. In another terminal, in this folder, under its own account:
+
+  . .dev/env
+  go run ./cmd/controller --kubeconfig .dev/run/controller.kubeconfig --tls-dir .dev/run/controller-tls \
+    --metrics-bind-address 127.0.0.1:0 --health-probe-bind-address 127.0.0.1:0
+`
+
+// upOptions are what a person may choose.
+type upOptions struct{ policies, withoutController bool }
+
 func upCommand() *cobra.Command {
-	var policies bool
+	var o upOptions
 	c := &cobra.Command{
 		Use:   "up",
 		Short: "Start the operator on a control plane of its own, until Ctrl-C",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return up(c.Context(), policies, c.OutOrStdout())
+			return up(c.Context(), o, c.OutOrStdout())
 		},
 	}
-	c.Flags().BoolVar(&policies, "policies", policies, "apply config/policies too; without it no policy is in force")
+	c.Flags().BoolVar(&o.policies, "policies", o.policies, "apply config/policies too; without it no policy is in force")
+	c.Flags().BoolVar(&o.withoutController, "without-controller", o.withoutController,
+		"start everything but the controller, and say how to run it yourself")
 	return c
 }
 
@@ -49,7 +62,7 @@ func providerManners() simulator.Settings {
 }
 
 // up keeps an installation until the context ends.
-func up(ctx context.Context, policies bool, out io.Writer) (err error) {
+func up(ctx context.Context, o upOptions, out io.Writer) (err error) {
 	root, err := controlplane.Root()
 	if err != nil {
 		return err
@@ -63,7 +76,9 @@ func up(ctx context.Context, policies bool, out io.Writer) (err error) {
 	if err := home.clear(); err != nil {
 		return fmt.Errorf("clear %s: %w", home, err)
 	}
-	i, err := installation.Start(ctx, installation.Options{Progress: out, Dir: home.run(), Settings: providerManners()})
+	i, err := installation.Start(ctx, installation.Options{
+		Progress: out, Dir: home.run(), Settings: providerManners(), WithoutController: o.withoutController,
+	})
 	if err != nil {
 		return err
 	}
@@ -71,7 +86,7 @@ func up(ctx context.Context, policies bool, out io.Writer) (err error) {
 		fmt.Fprintln(out, "stopping")
 		err = errors.Join(err, i.Stop(), home.forget())
 	}()
-	if policies {
+	if o.policies {
 		said, err := i.Kubectl(ctx, "apply", "-k", "config/policies")
 		if err != nil {
 			return err
@@ -82,12 +97,18 @@ func up(ctx context.Context, policies bool, out io.Writer) (err error) {
 		return err
 	}
 	fmt.Fprint(out, afterwards)
+	var controllerEnds <-chan struct{}
+	if o.withoutController {
+		fmt.Fprint(out, ownController)
+	} else {
+		controllerEnds = i.Controller.Done()
+	}
 	select {
 	case <-ctx.Done():
 		return nil
 	case <-i.Webhook.Done():
 		return i.Webhook.Err()
-	case <-i.Controller.Done():
+	case <-controllerEnds:
 		return i.Controller.Err()
 	}
 }
