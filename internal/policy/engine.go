@@ -47,8 +47,7 @@ type Engine struct {
 
 // NewEngine returns an engine without policies.
 func NewEngine() *Engine {
-	e := &Engine{limits: defaultLimits()}
-	e.limits.stored = true
+	e := &Engine{limits: storedLimits()}
 	e.snapshot.Store(newSnapshot(nil))
 	return e
 }

@@ -27,8 +27,15 @@ type limits struct {
 func defaultLimits() limits {
 	return limits{
 		policy: 100 * time.Millisecond, request: 2 * time.Second,
-		compile: 5 * time.Second, allocations: 64 << 20,
+		compile: 3 * time.Second, allocations: 64 << 20, // inside the deadline of admission, so that it can be told
 	}
+}
+
+// storedLimits are those of policies that were held to defaultLimits when they were applied.
+func storedLimits() limits {
+	l := defaultLimits()
+	l.compile, l.stored = 30*time.Second, true
+	return l
 }
 
 // errTimeout marks an evaluation that was cut at its deadline.

@@ -5,8 +5,9 @@
 // Decide.
 //
 // A policy may take 100 ms of a ticket and all policies 2 s; what takes longer is a policy error. After three time-outs in
-// a row a policy is put in quarantine for 30 s, and errs at once. When a policy is applied it is compiled within 5 s and
-// tried on sample inputs, where it may allocate 64 MiB. Deadlines don't bound memory: a policy that builds something huge
+// a row a policy is put in quarantine for 30 s, and errs at once. When a policy is applied it is compiled within 3 s and
+// tried on sample inputs, where it may allocate 64 MiB. A stored one may take 30 s to compile, since it may have to on a
+// busy machine, and a policy that isn't compiled refuses everybody. Deadlines don't bound memory: a policy that builds something huge
 // from unusual input only is cut by time, not by size.
 package policy
 
