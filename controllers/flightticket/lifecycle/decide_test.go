@@ -37,14 +37,14 @@ func TestNextFindsOutWhatBecameOfAnOperation(t *testing.T) {
 		"an operation that is not fresh is replayed with keys before send-by": {
 			seen: with(sent(flightsv1.OperationBook, booking.Outcome{}), func(o *lifecycle.Observation) {
 				o.Heard.Sent, o.Fresh, o.Provider.KeyTTL = nil, false, time.Hour
-				o.Ticket.Status.Operation.Keyed = true
+				o.Ticket.Status.Operation.Keyed, o.Ticket.Status.Operation.Outcome = true, "Unknown"
 			}),
 			action: lifecycle.Send,
 		},
 		"an operation that is not fresh is looked up with keys after send-by": {
 			seen: with(sent(flightsv1.OperationBook, booking.Outcome{}), func(o *lifecycle.Observation) {
 				o.Heard.Sent, o.Fresh, o.Provider.KeyTTL = nil, false, time.Hour
-				o.Ticket.Status.Operation.Keyed = true
+				o.Ticket.Status.Operation.Keyed, o.Ticket.Status.Operation.Outcome = true, "Unknown"
 				late(o)
 			}),
 			action: lifecycle.Find,

@@ -83,6 +83,27 @@ func waiting(edit func(*lifecycle.Observation)) lifecycle.Observation {
 
 func TestKeysAndClocksThatChangeMeanwhileBuyNothingTwice(t *testing.T) {
 	decide(t, map[string]decision{
+		"another process says so before it sends an operation again": {
+			seen: waiting(func(*lifecycle.Observation) {}), action: lifecycle.Wait,
+			reason: flightsv1.ReasonOutcomeUnknown, after: 2 * time.Second,
+		},
+		"and then sends it": {
+			seen:   waiting(func(o *lifecycle.Observation) { o.Ticket.Status.Operation.Outcome = "Unknown" }),
+			action: lifecycle.Send,
+		},
+		"what another process sends too is not closed on a refusal": {
+			seen: waiting(func(o *lifecycle.Observation) {
+				out := rejected(booking.ClassRefused, "sold_out")
+				o.Fresh, o.Ticket.Status.Operation.Outcome, o.Heard.Sent = true, "Unknown", &out
+			}),
+			action: lifecycle.Wait, reason: flightsv1.ReasonOutcomeUnknown, after: 2 * time.Second,
+		},
+		"nor because its ticket is deleted": {
+			seen: waiting(func(o *lifecycle.Observation) {
+				o.Fresh, o.Ticket.Deleting, o.Ticket.Status.Operation.Outcome = true, true, "Unknown"
+			}),
+			action: lifecycle.Send,
+		},
 		"what was sent without a key is not sent again with one": {
 			seen:   waiting(func(o *lifecycle.Observation) { o.Ticket.Status.Operation.Keyed = false }),
 			action: lifecycle.Find,

@@ -22,7 +22,7 @@ func resolve(o Observation) Step {
 		return step
 	}
 	switch {
-	case o.Fresh:
+	case o.alone(op):
 		return Step{Action: Send}
 	case op.Kind == flightsv1.OperationBook:
 		return resolveBook(o, op)
@@ -38,10 +38,22 @@ func unsent(o Observation, op flightsv1.OperationStatus) (Step, bool) {
 	unwanted := o.Ticket.Deleting && op.Kind != flightsv1.OperationCancel
 	// Written for a provider that took keys and takes none now, or the other way round.
 	otherwise := o.Provider.Found && op.Keyed != o.Provider.takesKeys()
-	if !o.Fresh || (!late && !unwanted && !otherwise) {
+	if !o.alone(op) || (!late && !unwanted && !otherwise) {
 		return Step{}, false
 	}
 	return notMade(o), true
+}
+
+// alone says whether this process wrote the operation, nothing can have come of it, and no other process sends it.
+func (o Observation) alone(op flightsv1.OperationStatus) bool { return o.Fresh && op.Outcome == "" }
+
+// again sends an operation that may have been sent before. The status must say so first: there may be two controllers,
+// and the one that wrote the operation would else close it on a refusal while the other still sends it.
+func (o Observation) again(op flightsv1.OperationStatus) Step {
+	if op.Outcome == "" {
+		return o.linger(op)
+	}
+	return Step{Action: Send}
 }
 
 // resolveBook finds out about a book operation that may have been sent.
@@ -59,7 +71,7 @@ func resolveBook(o Observation, op flightsv1.OperationStatus) Step {
 			return missed(o, op, *read)
 		}
 	case o.mayReplay(op):
-		return Step{Action: Send}
+		return o.again(op)
 	case !o.Provider.Lookup:
 		return o.linger(op)
 	}
@@ -143,7 +155,7 @@ func resolveByID(o Observation, op flightsv1.OperationStatus) Step {
 	case settled(op, o.Provider, read.AskedAt, read.KnownFor):
 		return outlived(o, op, *read)
 	case o.mayRepeat(op, *read):
-		return Step{Action: Send}
+		return o.again(op)
 	default:
 		return o.linger(op)
 	}
@@ -224,7 +236,7 @@ func rejected(o Observation, op flightsv1.OperationStatus, out booking.Outcome) 
 	default: // Credential, Throttled, Unavailable: nothing was decided
 		return o.failed(failure, o.open(op))
 	}
-	certain := o.Fresh || out.Replayed
+	certain := o.alone(op) || out.Replayed
 	switch {
 	case op.Kind == flightsv1.OperationCancel:
 		return cancelRejected(o, failure, certain)

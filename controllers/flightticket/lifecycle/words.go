@@ -21,7 +21,7 @@ func (o Observation) open(op flightsv1.OperationStatus) report {
 			r.mood = stalled
 			r.message += ", and is past its maxProcessing: ask the provider"
 		}
-	case op.Outcome == "" && o.Fresh:
+	case o.alone(op):
 		r.reason, r.message = doingReason(op.Kind), what+" was not accepted yet; it is sent again"
 	default:
 		r.reason = flightsv1.ReasonOutcomeUnknown

@@ -26,20 +26,27 @@ type stored struct {
 
 func (s stored) gone() bool { return s.deleting && !s.finalizer }
 
+// process is a controller. There should be one, and there may be two: no election is free of overlaps.
+type process struct {
+	cached stored // what it sees at the start of a pass
+	fresh  string // its memory; a crash clears it
+	known  map[string]time.Time
+	skew   time.Duration // of its wall clock
+}
+
 // world is an API server with one ticket, a provider, a clock and a process that carries steps out and may die.
 type world struct {
 	clock    time.Time
 	names    lifecycle.Names
 	ticket   stored
-	cached   stored // what the process sees at the start of a pass
+	*process // the one that works now
+	other    *process
 	api      *modelProvider
 	lookup   bool
 	declares bool // the admin declares that the provider takes keys
 	choose   chooser
 	crashes  bool
-	fresh    string // the process's memory; a crash clears it
-	known    map[string]time.Time
-	skew     time.Duration // of the process's wall clock
+	within   bool // a pass of the second controller runs within one of the first
 	ids      int
 	verdict  lifecycle.Verdict
 	down     string
@@ -57,7 +64,8 @@ func newWorld(choose chooser) *world {
 		names:    lifecycle.Names{Installation: "prod", Namespace: "team-a", Name: "my-flight-ticket", UID: "uid-1"},
 		identity: flightsv1.ProviderIdentity{Name: "simulator", UID: "provider-1", Account: "acct-7"},
 		verdict:  lifecycle.Verdict{Kind: lifecycle.VerdictAllowed},
-		check:    func() {}, known: map[string]time.Time{},
+		check:    func() {},
+		process:  &process{known: map[string]time.Time{}}, other: &process{known: map[string]time.Time{}},
 	}
 	w.api = &modelProvider{
 		now: func() time.Time { return w.clock }, choose: choose, answers: map[string]answer{},
@@ -67,7 +75,7 @@ func newWorld(choose chooser) *world {
 		generation: 1, wanted: flightsv1.Order{Origin: "BOM", Destination: "LON", Seats: 2},
 		status: flightsv1.FlightTicketStatus{ObservedGeneration: -1},
 	}
-	w.cached = w.ticket
+	w.cached, w.other.cached = w.ticket, w.ticket
 	return w
 }
 
@@ -134,6 +142,18 @@ func (w *world) pass() time.Duration {
 	return 5 * time.Second
 }
 
+// beside lets a second controller make a pass in the middle of one of the first.
+func (w *world) beside() {
+	if w.within || !w.crashes || w.choose("does a second controller work here", 15) != 1 {
+		return
+	}
+	w.note("  a second controller works")
+	w.within, w.process, w.other = true, w.other, w.process
+	w.pass()
+	w.within, w.process, w.other = false, w.other, w.process
+	w.note("  the first goes on")
+}
+
 // restart loses what the process knew.
 func (w *world) restart(words string) {
 	w.note("%s", words)
@@ -152,6 +172,7 @@ func (w *world) act(o *lifecycle.Observation, at *int, step lifecycle.Step) (tim
 	if w.dies() {
 		return 0, true, errCrash
 	}
+	w.beside()
 	w.noteStep(step)
 	rest, over := w.carryOut(o, at, step)
 	if w.dies() {
