@@ -14,6 +14,18 @@ import (
 // version is set by the linker.
 var version string
 
+const (
+	summary  = "Books, changes and cancels what FlightTickets ask for. It serves no admission."
+	examples = `  # in a pod, with the ServiceAccount flight-controller
+  controller
+
+  # as a process of its own, with that account's token in a kubeconfig file
+  controller --kubeconfig controller.kubeconfig --tls-dir ./tls --metrics-bind-address 127.0.0.1:0
+
+  # in a cluster restored from a backup: bookings keep the name they were made under
+  controller --installation 3f0c2f1e-6f0d-4a57-9a52-6f4c8a9b1d2e`
+)
+
 func main() {
 	if err := start(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "controller:", err)
@@ -25,6 +37,7 @@ func main() {
 func start(args []string) error {
 	o := defaultOptions()
 	fs := pflag.NewFlagSet("controller", pflag.ContinueOnError)
+	program.SetUsage(fs, summary, examples)
 	o.addFlags(fs)
 	showVersion := fs.Bool("version", false, "print the version and exit")
 	switch err := fs.Parse(args); {

@@ -14,6 +14,15 @@ import (
 // version is set by the linker.
 var version string
 
+const (
+	summary  = "Answers admission reviews of FlightTickets, FlightPolicies and BookingProviders. It books nothing and reads no Secret."
+	examples = `  # in a pod, with the ServiceAccount flight-webhook
+  webhook
+
+  # as a process of its own, with that account's token in a kubeconfig file
+  webhook --kubeconfig webhook.kubeconfig --tls-dir ./tls --webhook-bind-address 127.0.0.1:9443`
+)
+
 func main() {
 	if err := start(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "webhook:", err)
@@ -25,6 +34,7 @@ func main() {
 func start(args []string) error {
 	o := defaultOptions()
 	fs := pflag.NewFlagSet("webhook", pflag.ContinueOnError)
+	program.SetUsage(fs, summary, examples)
 	o.addFlags(fs)
 	showVersion := fs.Bool("version", false, "print the version and exit")
 	switch err := fs.Parse(args); {

@@ -89,3 +89,10 @@ func CheckAddress(flag, address string) error {
 	}
 	return nil
 }
+
+// SetUsage makes --help print what a program is, how it is called and its flags, with examples.
+func SetUsage(fs *pflag.FlagSet, summary, examples string) {
+	fs.Usage = func() {
+		fmt.Fprintf(fs.Output(), "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags:\n%s", summary, fs.Name(), examples, fs.FlagUsages())
+	}
+}
