@@ -32,7 +32,7 @@ func run(m *testing.M) int {
 	if house, err = installation.Start(ctx, installation.Options{
 		Progress: os.Stderr, WithoutController: true,
 		// A lease of a dead controller lasts 15 s, and would hide how fast the next one looks at what is open.
-		ControllerArgs: []string{"--leader-elect=false"},
+		ControllerArgs: []string{"--leader-elect=false", "--log-level=debug"},
 	}); err != nil {
 		fmt.Fprintln(os.Stderr, "installation:", err)
 		return 1
@@ -42,6 +42,9 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "prepare:", err)
 	} else {
 		code = m.Run()
+	}
+	if code != 0 {
+		showLog(house.Controller.Log)
 	}
 	if err := house.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "installation:", err)
@@ -59,6 +62,18 @@ func prepare(ctx context.Context) error {
 		return fmt.Errorf("apply the status guard: %w: %s", err, out)
 	}
 	return nil
+}
+
+// showLog shows how a log ends, for somebody who looks for the reason of a failure.
+func showLog(path string) {
+	const enough = 200
+	text, err := os.ReadFile(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "read the controller's log:", err)
+		return
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	fmt.Fprintf(os.Stderr, "the controller's log ends:\n%s\n", strings.Join(lines[max(0, len(lines)-enough):], "\n"))
 }
 
 // statusGuard is a ValidatingAdmissionPolicy by which a test has the API server refuse a write of the controller: that

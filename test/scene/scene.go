@@ -28,7 +28,7 @@ const (
 	// Account is whom the tokens of a scene belong to.
 	Account = "acct-7"
 	// patience bounds what one test may take. It is far above what any needs, so that a busy machine fails none.
-	patience = 4 * time.Minute
+	patience = 2 * time.Minute
 )
 
 // Stage is the running installation that scenes are set in.
