@@ -51,6 +51,10 @@ func TestTheAPIServerRefusesAWrongShape(t *testing.T) {
 			"an endless timeout", "BookingProvider",
 			"{endpoint: \"https://flights.example.com\", timeout: 1h, credentialsSecretRef: {key: token}}", "must be between 1s and 130s",
 		},
+		{
+			"a duration in words", "BookingProvider",
+			"{endpoint: \"https://flights.example.com\", capabilities: {readLag: soon}, credentialsSecretRef: {key: token}}", "must be between 0s and 24h",
+		},
 		{"no credential", "BookingProvider", "{endpoint: \"https://flights.example.com\"}", "spec.credentialsSecretRef: Required value"},
 		{"neither library nor rego", "FlightPolicy", "{}", "set exactly one of library"},
 		{"library and rego", "FlightPolicy", "{library: route-denylist, rego: package x}", "set exactly one of library"},
