@@ -46,9 +46,13 @@ type lateWork struct {
 	do func()
 }
 
+// keyTTL is how long the model remembers a key.
+const keyTTL = 3 * time.Minute
+
 type answer struct {
-	done bool
-	out  booking.Outcome
+	done  bool
+	out   booking.Outcome
+	until time.Time
 }
 
 func (b *modelBooking) truth() booking.Booking { return b.versions[len(b.versions)-1].booking }
@@ -187,8 +191,8 @@ func (p *modelProvider) quote() (booking.Offer, *booking.CallError) {
 func (p *modelProvider) send(op flightsv1.OperationStatus) booking.Outcome {
 	p.settle()
 	p.sends++
-	if p.keys {
-		if a, known := p.answers[op.ID]; known {
+	if p.remembers(op) {
+		if a, known := p.answers[op.ID]; known && p.now().Before(a.until) {
 			if !a.done {
 				return unknown("idempotency_key_in_progress")
 			}
@@ -222,6 +226,9 @@ func (p *modelProvider) send(op flightsv1.OperationStatus) booking.Outcome {
 	}
 }
 
+// remembers says whether the provider takes the key of an operation, and was sent one.
+func (p *modelProvider) remembers(op flightsv1.OperationStatus) bool { return p.keys && op.Keyed }
+
 func unknown(code string) booking.Outcome {
 	return booking.Outcome{Kind: booking.Unknown, Failure: &booking.CallError{Class: booking.ClassUnknown, Code: code}}
 }
@@ -232,8 +239,8 @@ func rejected(class booking.Class, code string) booking.Outcome {
 
 // later carries an operation out after its caller has given up, as late as it may happen at all.
 func (p *modelProvider) later(op flightsv1.OperationStatus) {
-	if p.keys {
-		p.answers[op.ID] = answer{}
+	if p.remembers(op) {
+		p.answers[op.ID] = answer{until: p.now().Add(keyTTL)}
 	}
 	at := p.now().Add(p.timeout + p.process)
 	p.late = append(p.late, lateWork{at: at, do: func() { p.carryOut(op) }})
@@ -261,8 +268,8 @@ func (p *modelProvider) accept(op flightsv1.OperationStatus) booking.Outcome {
 	}})
 	now := m.truth()
 	out := booking.Outcome{Kind: booking.Pending, Booking: &now}
-	if p.keys {
-		p.answers[op.ID] = answer{done: true, out: out}
+	if p.remembers(op) {
+		p.answers[op.ID] = answer{done: true, out: out, until: p.now().Add(keyTTL)}
 	}
 	return out
 }
@@ -276,8 +283,8 @@ func (p *modelProvider) order(op flightsv1.OperationStatus) booking.Booking {
 
 func (p *modelProvider) carryOut(op flightsv1.OperationStatus) booking.Outcome {
 	out := p.effect(op)
-	if p.keys {
-		p.answers[op.ID] = answer{done: true, out: out}
+	if p.remembers(op) {
+		p.answers[op.ID] = answer{done: true, out: out, until: p.now().Add(keyTTL)}
 	}
 	return out
 }

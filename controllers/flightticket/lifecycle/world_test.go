@@ -95,7 +95,7 @@ func (w *world) observe(t stored) lifecycle.Observation {
 		},
 	}
 	if w.declares {
-		o.Provider.KeyTTL = time.Hour
+		o.Provider.KeyTTL = keyTTL
 	}
 	o.Fresh = t.status.Operation != nil && t.status.Operation.ID == w.fresh
 	o.KnownFor = w.knownFor(o)
