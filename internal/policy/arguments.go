@@ -74,11 +74,13 @@ func (s *scope) defineEvery(e *ast.Every) {
 
 // check looks a reference by a local name up in the schema, unless the type checker does.
 func (a *arguments) check(s *scope, ref ast.Ref) {
-	if len(ref) < 2 || ref[0].Equal(ast.InputRootDocument) {
+	constant := s.constant(ref)
+	replaced := !constant.Equal(ref)
+	if len(ref) < 2 || ref[0].Equal(ast.InputRootDocument) && !replaced {
 		return
 	}
 	path, known := s.path(ref, 0)
-	if !known || len(s.args) == 0 && !slices.ContainsFunc(path, visited.Equal) {
+	if !known || len(s.args) == 0 && !replaced && !slices.ContainsFunc(path, visited.Equal) {
 		return
 	}
 	place := fmt.Sprint(ref[0].Location.Row, ":", ref[0].Location.Col)

@@ -348,3 +348,16 @@ func TestHelpersThatMultiplyAreCompiledInTime(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Names that stand for names many times over.
+func TestNamesThatMultiplyAreCompiledInTime(t *testing.T) {
+	var rego strings.Builder
+	rego.WriteString("package a\n\ndeny contains n0 if {\n\tn0 = input.user.username\n")
+	for i := range 9 {
+		rego.WriteString(strings.Repeat(fmt.Sprintf("\tn%d = n%d\n", i, i+1), 30))
+	}
+	rego.WriteString("\tn9.x = n9\n}\n")
+	if err := Validate(t.Context(), regoPolicy("a", rego.String())); err != nil && strings.Contains(err.Error(), "takes more than") {
+		t.Error(err)
+	}
+}

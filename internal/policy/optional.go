@@ -21,7 +21,7 @@ func (t moduleText) checkMessages(resolved *ast.Module, f inputFields) []Problem
 		if !ok || !isPartialSet(r) {
 			continue
 		}
-		for _, p := range m.unguarded(r, r.Head.Key, nil, 0) {
+		for _, p := range m.ofMessage(r, 0) {
 			problems = append(problems, t.at(p.loc,
 				"%v may be absent, and then the message is undefined and %s doesn't fire: write object.get(%v, %v, \"none\") or a template string $\"... {%v}\"",
 				p.path, c.name, p.path[:len(p.path)-1], p.path[len(p.path)-1], p.path))
@@ -35,6 +35,8 @@ const (
 	maxInline = 8
 	// maxLooks bounds how often: helpers that call helpers several times each multiply.
 	maxLooks = 10000
+	// maxSteps bounds the search for what names stand for, which may have several values each.
+	maxSteps = 1000000
 )
 
 // messages looks for what the messages of a module rest on.
@@ -42,11 +44,12 @@ type messages struct {
 	module *ast.Module
 	fields inputFields
 	looks  *int // left
+	steps  *int // left
 }
 
 func newMessages(resolved *ast.Module, f inputFields) messages {
-	looks := maxLooks
-	return messages{module: resolved, fields: f, looks: &looks}
+	looks, steps := maxLooks, maxSteps
+	return messages{module: resolved, fields: f, looks: &looks, steps: &steps}
 }
 
 // mayLook says whether a rule so deep may still be looked into, and counts it.
@@ -222,13 +225,33 @@ func (s *scope) visitRef(ref ast.Ref, loc *ast.Location) {
 	s.visit(ref[0])
 }
 
+// constant is a reference whose variable indexes are replaced by the texts that they stand for: input.ticket.spec[field]
+// after field := "cabin".
+func (s *scope) constant(ref ast.Ref) ast.Ref {
+	out := ref
+	for i, index := range ref[1:] {
+		v, isVar := index.Value.(ast.Var)
+		if !isVar || len(s.defs[v]) != 1 {
+			continue
+		}
+		if _, isText := s.defs[v][0].value.Value.(ast.String); isText && s.defs[v][0].whole {
+			if &out[0] == &ref[0] {
+				out = slices.Clone(ref)
+			}
+			out[i+1] = s.defs[v][0].value
+		}
+	}
+	return out
+}
+
 // path is a reference in terms of input, with the local names in front replaced by what they stand for.
 func (s *scope) path(ref ast.Ref, depth int) (ast.Ref, bool) {
+	ref = s.constant(ref)
 	if ref[0].Equal(ast.InputRootDocument) {
 		return ref, true
 	}
 	v, ok := ref[0].Value.(ast.Var)
-	if !ok || depth > maxInline {
+	if *s.steps--; !ok || depth > maxInline || *s.steps < 0 {
 		return nil, false
 	}
 	candidates := make([]*ast.Term, 0, 1)

@@ -205,6 +205,23 @@ cabin(ticket) := ticket.spec.cabin`, `spec.rego:5:18: input.ticket.spec.cabin ma
 	[year, _, _] := split(input.ticket.spec.departureDate, "-")
 	msg := sprintf("no %s", [year])
 }`, `spec.rego:5:24: input.ticket.spec.departureDate may be absent`},
+		{"gathered in another set", `deny contains msgs[_]
+
+msgs contains sprintf("no %s", [input.ticket.spec.cabin]) if input.ticket.spec.number > 1`, `spec.rego:5:33: input.ticket.spec.cabin may be absent`},
+		{"gathered in another set and picked", `deny contains msg if {
+	input.ticket.spec.number > 1
+	some msg in msgs
+}
+
+msgs contains sprintf("no %s", [input.ticket.spec.cabin])`, `spec.rego:8:33: input.ticket.spec.cabin may be absent`},
+		{"values in another set are fine", `deny contains sprintf("no %s", [cabin]) if some cabin in cabins
+
+cabins contains input.ticket.spec.cabin`, ""},
+		{"by a name for the field", `deny contains msg if {
+	input.ticket.spec.number > 1
+	field := "cabin"
+	msg := sprintf("no %s", [input.ticket.spec[field]])
+}`, `spec.rego:6:27: input.ticket.spec.cabin may be absent`},
 		{"guarded by not", `deny contains msg if {
 	not input.ticket.spec.cabin
 	msg := sprintf("no %s", [input.ticket.spec.cabin])
@@ -295,6 +312,7 @@ func TestEngineRefusesFieldsThatFunctionsAndEveryCanNeverFind(t *testing.T) {
 		{"an order in a comprehension", "deny contains \"x\" if count([1 | input.ticket.spec.number > \"1\"]) == 1", `> compares a number with a string`},
 		{"dates are texts and have an order", "deny contains \"x\" if input.ticket.spec.departureDate < \"2027-01-01\"", ""},
 		{"numbers have an order", "deny contains \"x\" if {\n\tn := input.ticket.spec.number\n\tn + 1 > 3\n\tn > input.route.distanceKm\n}", ""},
+		{"a name for a mistyped field", "deny contains \"x\" if { k := \"tickt\"; input[k].spec }", `spec.rego:3:38: input has no field tickt`},
 		{"a word in a list", "deny contains \"x\" if input.ticket.spec.cabin in {\"Business\", \"first\"}", `spec.rego:3:22: input.ticket.spec.cabin is never "first" (did you mean "First"?)`},
 		{"a word in no list", "deny contains \"x\" if not input.stage in [\"booking\"]", `input.stage is never "booking" (did you mean "Booking"?)`},
 		{"every", "deny contains \"x\" if every p in input.ticket.spec.passengers { p.givenNam == \"x\" }", `spec.rego:3:64: input.ticket.spec.passengers[_] has no field givenNam`},
