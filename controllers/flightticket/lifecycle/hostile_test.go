@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
 	"github.com/flight-operator/flight-operator/internal/booking"
@@ -150,4 +152,12 @@ func TestKeysAndClocksThatChangeMeanwhileBuyNothingTwice(t *testing.T) {
 			action: lifecycle.Wait, reason: flightsv1.ReasonOutcomeUnknown, after: time.Minute,
 		},
 	})
+}
+
+func TestAnOperationThatIsTriedAnewSaysWhatTheProviderSaid(t *testing.T) {
+	step := lifecycle.Next(sent(flightsv1.OperationBook, rejected(booking.ClassRefused, "price_above_ceiling")))
+	ready := meta.FindStatusCondition(step.Status.Conditions, flightsv1.ConditionReady)
+	if step.Action != lifecycle.CloseOperation || !strings.Contains(ready.Message, "price_above_ceiling") {
+		t.Errorf("got %s, saying %q", step.Action, ready.Message)
+	}
 }

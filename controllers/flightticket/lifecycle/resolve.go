@@ -41,7 +41,7 @@ func unsent(o Observation, op flightsv1.OperationStatus) (Step, bool) {
 	if !o.alone(op) || (!late && !unwanted && !otherwise) {
 		return Step{}, false
 	}
-	return notMade(o), true
+	return notMade(o, nil), true
 }
 
 // alone says whether this process wrote the operation, nothing can have come of it, and no other process sends it.
@@ -133,7 +133,7 @@ func found(o Observation, ours []booking.Booking) Step {
 // missed judges a look that found nothing. It proves absence only if it began after anything sent could take effect.
 func missed(o Observation, op flightsv1.OperationStatus, look Reading) Step {
 	if settled(op, o.Provider, look.AskedAt, look.KnownFor) {
-		return notMade(o)
+		return notMade(o, nil)
 	}
 	return o.linger(op)
 }
@@ -177,7 +177,7 @@ func outlived(o Observation, op flightsv1.OperationStatus, read Reading) Step {
 	if pending || unconditional {
 		return o.linger(op)
 	}
-	return notMade(o)
+	return notMade(o, nil)
 }
 
 func (o Observation) mayRepeat(op flightsv1.OperationStatus, read Reading) bool {
@@ -243,10 +243,10 @@ func rejected(o Observation, op flightsv1.OperationStatus, out booking.Outcome) 
 	case !certain:
 		return o.doubtful(op, failure)
 	case passing(failure.Code):
-		return notMade(o)
+		return notMade(o, failure)
 	case op.Kind == flightsv1.OperationChange && failure.HTTPStatus == http.StatusPreconditionFailed:
 		// Somebody was faster. The booking is read again, and the change stated for its new version if still needed.
-		return notMade(o)
+		return notMade(o, failure)
 	default:
 		return refuse(o, op.Kind, explain(failure))
 	}
@@ -263,7 +263,7 @@ func cancelRejected(o Observation, failure *booking.CallError, certain bool) Ste
 	case read.Err != nil && read.Err.Class != booking.ClassNotFound:
 		return o.failed(read.Err, o.open(op))
 	case certain && passing(failure.Code):
-		return notMade(o)
+		return notMade(o, failure)
 	case certain && read.Err == nil:
 		return refuse(o, op.Kind, explain(failure))
 	default:
@@ -315,16 +315,18 @@ func (o Observation) noted(op flightsv1.OperationStatus) Step {
 	return step
 }
 
-// notMade closes an operation that certainly did not take effect; it may be started anew.
-func notMade(o Observation) Step {
+// notMade closes an operation that certainly did not take effect; it may be started anew. Why is the provider's answer,
+// nil if none says it.
+func notMade(o Observation, why *booking.CallError) Step {
 	op := o.operation()
 	s := o.prior()
 	s.Operation = nil
+	message := fmt.Sprintf("the last %s operation certainly had no effect; it is tried anew", verb(op.Kind))
+	if why != nil {
+		message += ": " + explain(why)
+	}
 	return Step{
 		Action: CloseOperation, Closed: &Closed{Kind: op.Kind, Result: ResultNotMade},
-		Status: o.tell(s, report{
-			state: o.resting(), reason: doingReason(op.Kind), mood: reconciling,
-			message: fmt.Sprintf("the last %s operation certainly had no effect; it is tried anew", verb(op.Kind)),
-		}),
+		Status: o.tell(s, report{state: o.resting(), reason: doingReason(op.Kind), mood: reconciling, message: message}),
 	}
 }
