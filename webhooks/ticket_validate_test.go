@@ -37,7 +37,7 @@ func ticketCases() map[string]ticketCase {
 		},
 		"a policy in Warn refuses nobody": {
 			policies: []*flightsv1.FlightPolicy{gently}, ticket: ticket(),
-			warnings: []string{"few-seats: policy few-seats would refuse: at most 1 seat"},
+			warnings: []string{"few-seats: would refuse: at most 1 seat"},
 		},
 		"an unknown place is refused with suggestions": {
 			ticket:   ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.To = "Londn" }),

@@ -121,7 +121,7 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 	case len(a.denials) > 0:
 		result.Result = ResultWarn
 		for _, denial := range a.denials {
-			d.Warnings = append(d.Warnings, Warning{rev.name, fmt.Sprintf("policy %s would refuse: %s", rev.name, denial.Message)})
+			d.Warnings = append(d.Warnings, Warning{rev.name, "would refuse: " + denial.Message})
 		}
 	case len(a.warnings) > 0:
 		result.Result = ResultWarn

@@ -42,7 +42,7 @@ warn contains "careful"
 			{Policy: "b", Code: "TooMany", Message: "first", Details: `{"seats":2}`},
 			{Policy: "b", Message: "second"},
 		},
-		Warnings: []Warning{{"b", "careful"}, {"c", "mind"}, {"c", "policy c would refuse: third"}, {"e", "note"}},
+		Warnings: []Warning{{"b", "careful"}, {"c", "mind"}, {"c", "would refuse: third"}, {"e", "note"}},
 		Evaluated: []PolicyResult{
 			{Policy: "a", Result: ResultDeny}, {Policy: "b", Result: ResultDeny}, {Policy: "c", Result: ResultWarn},
 			{Policy: "d", Result: ResultAllow}, {Policy: "e", Result: ResultWarn},

@@ -53,8 +53,8 @@ func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, b
 	switch {
 	case !p.Found:
 		r.reason, r.message = flightsv1.ReasonProviderNotFound, missing(p.Name)
-		return o.wait(o.Recheck, r), true
-	case !p.Ready:
+		return o.warn(o.Recheck, r), true
+	case !p.Ready: // no event: the provider says so once, for all its tickets
 		r.reason = flightsv1.ReasonProviderNotReady
 		r.message = fmt.Sprintf("waits for BookingProvider %s: %s", p.Name, p.Trouble)
 		if p.Connecting {
