@@ -106,7 +106,9 @@ func TestATicketWaitsForAProviderThatIsAppliedLater(t *testing.T) {
 	later := s.Namespace + "-later"
 	s.Says(s.Apply(s.TicketManifest("trip", "providerRef: {name: "+later+"}")),
 		`Warning: BookingProvider "`+later+`" does not exist yet`, "the ticket waits for it")
-	s.Says(s.Waiting("trip", flightsv1.ReasonProviderNotFound), "BookingProvider "+later+" does not exist: create it, or correct spec.providerRef")
+	absent := "BookingProvider " + later + " does not exist: create it, or correct spec.providerRef"
+	s.Says(s.Waiting("trip", flightsv1.ReasonProviderNotFound), absent)
+	s.Told(s.Namespace, "FlightTicket", "trip", flightsv1.ReasonProviderNotFound, absent)
 	s.Apply(s.TicketManifest("trip"))
 	s.Booked("trip", 2)
 }
