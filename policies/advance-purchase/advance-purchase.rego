@@ -42,8 +42,8 @@ deny contains msg if {
 	ahead := days(day(bought), departure)
 	ahead < input.parameters.minDays
 	msg := sprintf(
-		"departure on %s is %d days after %s, and flights must be bought at least %d days ahead: choose %s or later",
-		[departure, ahead, day(bought), input.parameters.minDays, later(day(bought), input.parameters.minDays)],
+		"departure on %s is %s, and flights must be bought at least %s ahead: choose %s or later",
+		[departure, after(ahead, day(bought)), counted(input.parameters.minDays), later(day(bought), input.parameters.minDays)],
 	)
 }
 
@@ -52,8 +52,8 @@ deny contains msg if {
 	ahead := days(day(input.now), departure)
 	ahead > input.parameters.maxDays
 	msg := sprintf(
-		"departure on %s is %d days after %s, and flights may be bought at most %d days ahead: choose %s or earlier, or buy later",
-		[departure, ahead, day(input.now), input.parameters.maxDays, later(day(input.now), input.parameters.maxDays)],
+		"departure on %s is %s, and flights may be bought at most %s ahead: choose %s or earlier, or buy later",
+		[departure, after(ahead, day(input.now)), counted(input.parameters.maxDays), later(day(input.now), input.parameters.maxDays)],
 	)
 }
 
@@ -78,5 +78,14 @@ day(time) := substring(time, 0, 10)
 midnight(date) := time.parse_rfc3339_ns(concat("", [date, "T00:00:00Z"]))
 
 days(first, second) := (midnight(second) - midnight(first)) / 86400000000000
+
+# after is in words how many days lie between a date and a departure.
+after(n, date) := sprintf("%s after %s", [counted(n), date]) if n >= 0
+
+after(n, _) := "in the past" if n < 0
+
+counted(1) := "1 day"
+
+counted(n) := sprintf("%d days", [n]) if n != 1
 
 later(date, n) := time.format([time.add_date(midnight(date), 0, 0, n), "UTC", "2006-01-02"])

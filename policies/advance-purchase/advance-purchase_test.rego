@@ -34,7 +34,15 @@ test_deny_the_day_before if {
 }
 
 test_deny_the_past if {
-	count(advance_purchase.deny) == 1 with input as leaving("2026-03-14")
+	advance_purchase.deny == {"departure on 2026-03-14 is in the past, and flights must be bought at least 14 days ahead: choose 2027-03-15 or later"} with input as leaving("2026-03-14")
+}
+
+test_deny_the_day_itself_in_the_singular if {
+	advance_purchase.deny == {"departure on 2027-03-01 is 0 days after 2027-03-01, and flights must be bought at least 1 day ahead: choose 2027-03-02 or later"} with input as object.union(leaving("2027-03-01"), {"parameters": {"minDays": 1}})
+}
+
+test_deny_tomorrow_in_the_singular if {
+	advance_purchase.deny == {"departure on 2027-03-02 is 1 day after 2027-03-01, and flights must be bought at least 14 days ahead: choose 2027-03-15 or later"} with input as leaving("2027-03-02")
 }
 
 test_allow_the_last_day if {
