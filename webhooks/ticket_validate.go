@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -53,6 +54,7 @@ func (v ticketValidator) decide(ctx context.Context, req admission.Request) outc
 	}
 	r.resolve()
 	r.checkPrice()
+	r.checkDates(v.clock.Now())
 	if err := v.checkProvider(ctx, r); err != nil {
 		return undecided(req, err)
 	}
@@ -122,6 +124,19 @@ func (r *ticketReview) lookup(end, text string) (places.Place, bool) {
 func (r *ticketReview) warnCode(end string, p places.Place) {
 	if p.Kind == places.KindCode {
 		r.notes = append(r.notes, fmt.Sprintf("spec.%s: %s is in no table of %s; it is taken as an IATA code and sent as it is", end, p.IATA, places.TableDate()))
+	}
+}
+
+// checkDates refuses a departure that is over everywhere on Earth: the last place where a day ends is twelve hours behind
+// UTC. A date that was fine when it was set stays fine.
+func (r *ticketReview) checkDates(now time.Time) {
+	departure := r.ticket.Spec.DepartureDate
+	if departure == "" || r.old != nil && r.old.Spec.DepartureDate == departure {
+		return
+	}
+	if today := now.UTC().Add(-12 * time.Hour).Format(time.DateOnly); string(departure) < today {
+		r.refuseField("spec.departureDate", metav1.CauseTypeFieldValueInvalid,
+			fmt.Sprintf("%s is in the past: name a day from %s on, or leave the date out for the next offer", departure, today))
 	}
 }
 

@@ -67,6 +67,13 @@ func ticketCases() map[string]ticketCase {
 			ticket: ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.MaxPrice = &flightsv1.Money{Amount: "0.00", Currency: "EUR"} }),
 			want:   []string{"spec.maxPrice: nothing can be booked for nothing"},
 		},
+		"a departure that is over everywhere is refused": {
+			ticket: ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.DepartureDate = "2026-12-31" }),
+			want:   []string{"spec.departureDate: 2026-12-31 is in the past: name a day from 2027-01-01 on"},
+		},
+		"a departure on a day that still is one somewhere is accepted": {
+			ticket: ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.DepartureDate = "2027-01-01" }),
+		},
 		"a code that the table lacks is accepted with a warning": {
 			ticket:   ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.To = "QZQ" }),
 			warnings: []string{"spec.to: QZQ is in no table of " + places.TableDate() + "; it is taken as an IATA code and sent as it is"},
@@ -152,6 +159,15 @@ func TestUpdatesAskPoliciesOnlyWhereSomethingChangesThatTheySee(t *testing.T) {
 				t.Errorf("allowed = %v, message %q; want %q", got.Allowed, got.Result.Message, c.want)
 			}
 		})
+	}
+}
+
+func TestADepartureThatWasFineWhenItWasSetStaysFine(t *testing.T) {
+	over := func(ft *flightsv1.FlightTicket) { ft.Spec.DepartureDate = "2026-06-01" }
+	charged := func(ft *flightsv1.FlightTicket) { ft.Spec.CostCenter = "research" }
+	got := newWorld(t).review(t, PathValidateTicket, update(t, "FlightTicket", ticket(over), ticket(over, charged)))
+	if !got.Allowed {
+		t.Errorf("refused with %q", got.Result.Message)
 	}
 }
 

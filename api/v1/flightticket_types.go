@@ -31,7 +31,7 @@ const (
 // Date is a calendar date without a time zone, as in 2027-03-14 (RFC 3339 full-date).
 // +kubebuilder:validation:MaxLength=10
 // +kubebuilder:validation:XValidation:rule="self.matches('^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="must be a date as in 2027-03-14: year, month and day"
-// +kubebuilder:validation:XValidation:rule="!self.matches('^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$') || timestamp(self + 'T00:00:00Z').getDate() == int(self.substring(8, 10))",message="must be a day that exists in the calendar"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$') || int(self.substring(8, 10)) <= (self.substring(5, 7) in ['04', '06', '09', '11'] ? 30 : self.substring(5, 7) != '02' ? 31 : int(self.substring(0, 4)) % 4 == 0 && (int(self.substring(0, 4)) % 100 != 0 || int(self.substring(0, 4)) % 400 == 0) ? 29 : 28)",message="must be a day that exists in the calendar"
 type Date string
 
 // Money is an amount of one currency.
@@ -121,19 +121,19 @@ type FlightTicketSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'\pC')`,message="must hold no control characters, line breaks or invisible characters"
 	To string `json:"to"`
 
-	// Number of seats.
+	// Number of seats, 1 to 5; 1 if it is left out.
 	// +optional
-	// +default=1
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5
 	Number int32 `json:"number,omitempty"`
 
-	// DepartureDate is the day of the outward flight. Without it the provider's next offer is taken.
+	// DepartureDate is the day of the outward flight, as in 2027-03-14. It must not be in the past when it is set.
+	// Without it the provider's next offer is taken.
 	// +optional
 	DepartureDate Date `json:"departureDate,omitempty"`
 
-	// ReturnDate is the day of the return flight; none means one way.
+	// ReturnDate is the day of the return flight, as in 2027-03-21; none means one way.
 	// +optional
 	ReturnDate Date `json:"returnDate,omitempty"`
 
@@ -162,7 +162,7 @@ type FlightTicketSpec struct {
 	// +optional
 	ProviderRef *ProviderReference `json:"providerRef,omitempty"`
 
-	// DeletionPolicy says what becomes of the booking when the ticket is deleted: Cancel it, or Retain it with the
+	// DeletionPolicy says what becomes of the booking when the ticket is deleted: Cancel it (default), or Retain it with the
 	// provider.
 	// +optional
 	// +kubebuilder:default=Cancel

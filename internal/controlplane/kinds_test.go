@@ -22,6 +22,8 @@ func TestTheAPIServerRefusesAWrongShape(t *testing.T) {
 		{"an endless place", "FlightTicket", "{to: London, from: " + strings.Repeat("x", 101) + "}", "Too long: may not be more than 100"},
 		{"a misspelt field", "FlightTicket", "{fom: Mumbai, from: Mumbai, to: London}", `unknown field "spec.fom"`},
 		{"a day that doesn't exist", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"2027-02-30\"}", "must be a day that exists in the calendar"},
+		{"a leap day of a common year", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"2100-02-29\"}", "must be a day that exists in the calendar"},
+		{"a 31st of June", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"2027-06-31\"}", "must be a day that exists in the calendar"},
 		{"a date that is none", "FlightTicket", "{from: Mumbai, to: London, departureDate: tomorrow}", "must be a date as in 2027-03-14"},
 		{"a year that no flight leaves in", "FlightTicket", "{from: Mumbai, to: London, departureDate: \"0000-01-01\"}", "must be a date as in 2027-03-14"},
 		{"a place that turns a terminal's text around", "FlightTicket", "{from: \"Mumbai\\u202e\", to: London}", "spec.from: Invalid value: \"Mumbai\\u202e\": must hold no control"},
