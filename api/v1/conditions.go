@@ -49,8 +49,10 @@ const (
 	ReasonChangeRefused = "ChangeRefused"
 	// ReasonCancellationRefused: the provider refused to cancel; the ticket stays.
 	ReasonCancellationRefused = "CancellationRefused"
-	// ReasonPriceExceeded: every offer costs more than spec.maxPrice, or is in another currency.
+	// ReasonPriceExceeded: every offer costs more than spec.maxPrice, or the provider charged more than it had quoted.
 	ReasonPriceExceeded = "PriceExceeded"
+	// ReasonCurrencyMismatch: the offers are in another currency than spec.maxPrice, so they can't be compared.
+	ReasonCurrencyMismatch = "CurrencyMismatch"
 	// ReasonPolicyRefused: a policy refuses the ticket as it stands now; nothing is booked.
 	ReasonPolicyRefused = "PolicyRefused"
 	// ReasonPolicyError: a policy could not be evaluated; nothing is booked.

@@ -115,8 +115,8 @@ func offer(o Observation, kind flightsv1.OperationKind) Step {
 	case quoted.Err != nil:
 		return o.failed(quoted.Err, o.trouble(quoted.Err))
 	}
-	if why := tooDear(quoted.Offer.Price, o.Ticket.Ceiling); why != "" {
-		r.reason, r.message, r.mood = flightsv1.ReasonPriceExceeded, why, stalled
+	if reason, why := tooDear(quoted.Offer.Price, o.Ticket.Ceiling); reason != "" {
+		r.reason, r.message, r.mood = reason, why, stalled
 		return o.warn(o.Recheck, r)
 	}
 	return gate(o, kind, r)
@@ -142,19 +142,19 @@ func gate(o Observation, kind flightsv1.OperationKind, r report) Step {
 	}
 }
 
-// tooDear says why an offer is above a ceiling; empty if it is not.
-func tooDear(price, ceiling money.Amount) string {
+// tooDear says why an offer is above a ceiling, or can't be compared with it; empty if it is at most the ceiling.
+func tooDear(price, ceiling money.Amount) (reason, message string) {
 	switch {
 	case ceiling == (money.Amount{}):
-		return ""
+		return "", ""
 	case price.Currency != ceiling.Currency:
-		return fmt.Sprintf("the offer is in %s but spec.maxPrice is in %s: state maxPrice in %s",
+		return flightsv1.ReasonCurrencyMismatch, fmt.Sprintf("the offer is in %s but spec.maxPrice is in %s: state maxPrice in %s",
 			price.Currency, ceiling.Currency, price.Currency)
 	case price.Minor > ceiling.Minor:
-		return fmt.Sprintf("the cheapest offer costs %s, spec.maxPrice is %s: raise maxPrice, or wait for a cheaper offer",
-			price, ceiling)
+		return flightsv1.ReasonPriceExceeded, fmt.Sprintf(
+			"the cheapest offer costs %s, spec.maxPrice is %s: raise maxPrice, or wait for a cheaper offer", price, ceiling)
 	default:
-		return ""
+		return "", ""
 	}
 }
 

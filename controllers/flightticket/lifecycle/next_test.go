@@ -116,7 +116,7 @@ func TestNextLeadsATicketToItsBooking(t *testing.T) {
 				quoted(o)
 				o.Ticket.Ceiling = money.Amount{Minor: 1 << 40, Currency: "USD"}
 			}),
-			action: lifecycle.Wait, reason: flightsv1.ReasonPriceExceeded, after: 10 * time.Minute,
+			action: lifecycle.Wait, reason: flightsv1.ReasonCurrencyMismatch, after: 10 * time.Minute,
 		},
 		"a policy refuses at the second gate": {
 			seen: with(unbooked(), func(o *lifecycle.Observation) {
