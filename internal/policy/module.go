@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -104,7 +103,7 @@ func (t moduleText) parseProblems(err error) []Problem {
 	}
 	problems := make([]Problem, len(list))
 	for i, e := range list {
-		problems[i] = t.at(e.Location, "%s", e.Message)
+		problems[i] = t.at(e.Location, "%s", worded(e))
 	}
 	return problems
 }
@@ -181,28 +180,9 @@ func (t moduleText) compilerProblems(errs ast.Errors) []Problem {
 				continue
 			}
 		}
-		if detail, ok := e.Details.(*ast.RefErrInvalidDetail); ok {
-			problems = append(problems, t.at(e.Location, "%s", unknownField(detail)))
-			continue
-		}
-		problems = append(problems, t.at(e.Location, "%s", e.Message))
+		problems = append(problems, t.at(e.Location, "%s", worded(e)))
 	}
 	return problems
-}
-
-// unknownField says which field is unknown and which ones there are.
-func unknownField(d *ast.RefErrInvalidDetail) string {
-	if len(d.OneOf) == 0 || d.Pos >= len(d.Ref) {
-		return fmt.Sprintf("undefined ref: %v", d.Ref)
-	}
-	names := make([]string, len(d.OneOf))
-	for i, v := range d.OneOf {
-		names[i] = strings.Trim(v.String(), `"`)
-	}
-	slices.Sort(names)
-	name := strings.Trim(d.Ref[d.Pos].String(), `"`)
-	return fmt.Sprintf("undefined ref: %v: %v has no field %s%s; there are: %s", d.Ref, d.Ref[:d.Pos], name,
-		didYouMean(name, names), strings.Join(names, ", "))
 }
 
 // query asks for all contract rules that the module has, at once: deny = data.<package>.deny; ...
