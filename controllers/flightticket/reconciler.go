@@ -74,6 +74,7 @@ func (r *Reconciler) pursue(ctx context.Context, req ctrl.Request, p *pass) (ctr
 		log.FromContext(ctx).V(1).Info("next step", "action", step.Action, "uid", p.ticket.UID)
 		over, err := p.act(ctx, step)
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			log.FromContext(ctx).V(1).Info("somebody else wrote or deleted meanwhile; looks again", "cause", err.Error())
 			return ctrl.Result{RequeueAfter: afterConflict}, nil
 		}
 		if err != nil {

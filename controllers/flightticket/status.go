@@ -38,6 +38,7 @@ func (p *pass) store(ctx context.Context, step lifecycle.Step) error {
 		return fmt.Errorf("write status of ticket: %w", err)
 	}
 	p.told(step)
+	p.journal(ctx, p.ticket.Status, step)
 	fresh := p.o.Fresh
 	p.look(next)
 	p.o.Fresh = fresh
