@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 )
@@ -76,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("read provider: %w", err)
 	}
 	if gone, err := r.finalizer(ctx, p); gone || err != nil {
-		return conflictLater(err)
+		return conflictLater(ctx, err)
 	}
 	found, asked, err := r.look(ctx, p)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if asked {
 		if err := r.tell(ctx, p, found); err != nil {
-			return conflictLater(err)
+			return conflictLater(ctx, err)
 		}
 	}
 	if err := r.retireSecrets(ctx); err != nil {
@@ -107,8 +108,10 @@ func (r *Reconciler) retireSecrets(ctx context.Context) error {
 	return nil
 }
 
-func conflictLater(err error) (ctrl.Result, error) {
+// conflictLater ends a pass that somebody else's write or deletion overtook: it is nobody's fault, and no error.
+func conflictLater(ctx context.Context, err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		log.FromContext(ctx).V(1).Info("somebody else wrote or deleted meanwhile; looks again", "cause", err.Error())
 		return ctrl.Result{RequeueAfter: firstRetry}, nil
 	}
 	return ctrl.Result{}, err

@@ -12,6 +12,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,6 +34,9 @@ import (
 // +kubebuilder:rbac:groups=flights.com,resources=flightpolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=flights.com,resources=flightpolicies/status,verbs=update
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;list;watch,namespace=flight-operator-system
+
+// afterConflict is the pause after somebody else wrote a policy: time for the cache to see it.
+const afterConflict = 500 * time.Millisecond
 
 // Reconciler keeps the status of all FlightPolicies. One pass does all of them, because a replica's report tells of
 // all: a thousand policies cost one read of the reports and no write while nothing changes.
@@ -124,13 +128,21 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 	}
 	var failures []error
+	overtaken := false
 	for i := range policies.Items {
-		if err := r.tell(ctx, &policies.Items[i], live); err != nil {
+		switch err := r.tell(ctx, &policies.Items[i], live); {
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+			log.FromContext(ctx).V(1).Info("somebody else wrote or deleted meanwhile; looks again", "cause", err.Error())
+			overtaken = true
+		case err != nil:
 			failures = append(failures, err)
 		}
 	}
 	if len(failures) > 0 {
 		return reconcile.Result{}, errors.Join(failures...)
+	}
+	if overtaken {
+		return reconcile.Result{RequeueAfter: afterConflict}, nil
 	}
 	return reconcile.Result{RequeueAfter: nextExpiry(live, r.clock.Now())}, nil
 }
@@ -151,7 +163,8 @@ func becomesReady(p *flightsv1.FlightPolicy, live []replica.Replica) bool {
 	return !isReady && assess(p, live).reason == flightsv1.ReasonServing
 }
 
-// tell writes the status of one policy if it changes. A policy that is gone needs none.
+// tell writes the status of one policy if it changes. That the policy was changed or is gone meanwhile is an error that
+// apierrors.IsConflict or IsNotFound knows.
 func (r *Reconciler) tell(ctx context.Context, p *flightsv1.FlightPolicy, live []replica.Replica) error {
 	v := assess(p, live)
 	status := statusOf(p, v, r.clock.Now())
@@ -160,7 +173,7 @@ func (r *Reconciler) tell(ctx context.Context, p *flightsv1.FlightPolicy, live [
 	}
 	changed := p.DeepCopy()
 	changed.Status = status
-	if err := r.client.Status().Update(ctx, changed); client.IgnoreNotFound(err) != nil {
+	if err := r.client.Status().Update(ctx, changed); err != nil {
 		return fmt.Errorf("write the status of policy %s: %w", p.Name, err)
 	}
 	log.FromContext(ctx).Info("policy status changed", "policy", p.Name, "generation", p.Generation, "reason", v.reason,
