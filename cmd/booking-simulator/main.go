@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/flight-operator/flight-operator/internal/booking/simulator"
 )
 
 func main() {
@@ -38,14 +41,18 @@ Bearer tokens come from --token-file or from the environment variable BOOKING_SI
 line, which every process on the machine can read. Each line is "token" or "token account"; the account of a bare token
 is acct-1.
 
-The switches under /_simulator/ ask for no credential and are served on loopback alone.`,
+The switches under /_simulator/ ask for no credential and are served on loopback alone.
+
+Effects of a fault:
+` + effectList(),
 		Example: `  # with a certificate of its own; clients trust sim-ca.crt
-  BOOKING_SIMULATOR_TOKENS=s3cret booking-simulator --write-ca sim-ca.crt
+  BOOKING_SIMULATOR_TOKENS=s3cret booking-simulator --write-ca sim-ca.crt --admin-bind-address 127.0.0.1:8081
 
-  # with the certificate in a directory (tls.crt, tls.key), on a fixed port
-  booking-simulator --tls-dir /etc/sim/tls --token-file /etc/sim/tokens --bind-address 127.0.0.1:8443
+  # with the certificate in a directory (tls.crt, tls.key), on fixed ports
+  booking-simulator --tls-dir /etc/sim/tls --token-file /etc/sim/tokens \
+    --bind-address 127.0.0.1:8443 --admin-bind-address 127.0.0.1:8081
 
-  # commit the next booking, then drop the connection
+  # in another terminal: commit the next booking, then drop the connection
   curl -X POST http://127.0.0.1:8081/_simulator/faults -d '{"operation":"Book","effect":"drop-after","times":1}'
 
   # what was booked
@@ -62,4 +69,13 @@ The switches under /_simulator/ ask for no credential and are served on loopback
 	}
 	o.addFlags(c.Flags())
 	return c
+}
+
+// effectList names what a fault can do, one indented line each.
+func effectList() string {
+	var list strings.Builder
+	for _, effect := range simulator.Effects() {
+		list.WriteString("\n  " + string(effect))
+	}
+	return list.String()
 }

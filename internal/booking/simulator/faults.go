@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -72,6 +73,9 @@ var phases = map[Effect]int{
 	EffectHuge: 3,
 }
 
+// Effects returns the known effects in the order of the alphabet, for help and for errors.
+func Effects() []Effect { return slices.Sorted(maps.Keys(phases)) }
+
 // Fault is something that goes wrong with calls of one kind.
 type Fault struct {
 	// Operation whose calls it strikes; empty means all.
@@ -113,7 +117,7 @@ func (s *Simulator) Inject(f Fault) error {
 func (f Fault) check() error {
 	operations := []Operation{"", OpAccount, OpQuote, OpBook, OpGet, OpFind, OpChange, OpCancel}
 	if _, ok := phases[f.Effect]; !ok {
-		return fmt.Errorf("effect %q is none of the known ones", f.Effect)
+		return fmt.Errorf("effect %q is none of %v", f.Effect, Effects())
 	}
 	if !slices.Contains(operations, f.Operation) {
 		return fmt.Errorf("operation %q is none of %v", f.Operation, operations[1:])
