@@ -106,7 +106,7 @@ func (b build) ensure(ctx context.Context, progress io.Writer) (string, error) {
 	}
 	fmt.Fprintf(progress, "building %s %s from its module: %s on 2 cores, once\n", b.name, b.version, b.recipe.patience)
 	start := time.Now()
-	defer Reassure(progress, "building "+string(b.name))()
+	defer Reassure(progress, "building "+string(b.name), "")()
 	if err := b.compile(ctx); err != nil {
 		return "", err
 	}
@@ -160,18 +160,24 @@ func Lock(ctx context.Context, path string, waiting func()) (func(), error) {
 }
 
 // Reassure tells progress every 30 s that something still goes on, until the returned stop is called; stop waits for a
-// line that is being written.
-func Reassure(progress io.Writer, what string) (stop func()) {
+// line that is being written. The notice, if there is one, comes first and once, after 5 s: what is done sooner needs none.
+func Reassure(progress io.Writer, what, notice string) (stop func()) {
 	start := time.Now()
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
 		ticker := time.NewTicker(30 * time.Second)
 		defer ticker.Stop()
+		soon := time.NewTimer(5 * time.Second)
+		defer soon.Stop()
 		for {
 			select {
 			case <-quit:
 				return
+			case <-soon.C:
+				if notice != "" {
+					fmt.Fprintln(progress, notice)
+				}
 			case <-ticker.C:
 				fmt.Fprintf(progress, "still %s: %s\n", what, time.Since(start).Round(time.Second))
 			}

@@ -72,8 +72,8 @@ func compile(ctx context.Context, progress io.Writer) (folder string, unlock fun
 	if err != nil {
 		return "", nil, err
 	}
-	fmt.Fprintln(progress, "building webhook, controller and booking-simulator: about 4 minutes on 2 cores the first time, then seconds")
-	defer controlplane.Reassure(progress, "building our programs")()
+	defer controlplane.Reassure(progress, "building our programs",
+		"building webhook, controller and booking-simulator: about 4 minutes on 2 cores the first time, then seconds")()
 	if err := goBuild(ctx, root, folder); err != nil {
 		unlock()
 		return "", nil, err
