@@ -11,5 +11,6 @@ for file in "$1"/*.pid; do
 	if [ -r "/proc/$pid/cmdline" ] && ! grep -qF "$1" "/proc/$pid/cmdline"; then continue; fi
 	kill -9 "$pid" 2>/dev/null
 done
-# Processes that were just killed may still write for a moment.
-for _ in 1 2 3 4 5; do rm -rf "$1" && break; sleep 1; done
+# Processes that were just killed may still write for a moment, and so may a kubectl of the starter, which is in no file
+# and ends by itself now that nobody answers it: what comes back is removed again.
+for _ in 1 2 3 4 5 6; do rm -rf "$1"; sleep 0.5; done

@@ -30,6 +30,9 @@ func TestTheWardenEndsWhatAStarterLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if !test.survives {
+				writeOnceItIsGone(t, run)
+			}
 			if err := warden.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -78,4 +81,18 @@ func startLinked(t *testing.T, run, program string, args ...string) *exec.Cmd {
 		return err == nil && strings.HasSuffix(string(text), "\n"), nil
 	})
 	return child
+}
+
+// writeOnceItIsGone starts what a kubectl is to the warden: a process in no file, that writes after the first removal.
+func writeOnceItIsGone(t *testing.T, run string) {
+	t.Helper()
+	writer := exec.CommandContext(t.Context(), "/bin/sh", "-c", `while [ -e "$1" ]; do :; done; mkdir -p "$1/kube-cache"`, "sh", run)
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := writer.Wait(); err != nil {
+			t.Errorf("the writer ended with %v", err)
+		}
+	})
 }
