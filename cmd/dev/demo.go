@@ -50,13 +50,21 @@ func demo(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, i.Stop()) }()
+	defer func() {
+		if failure := i.Stop(); failure != nil {
+			fmt.Fprintf(out, "✗ clean up: %v\n", failure)
+			err = errors.Join(err, errors.New("not everything was cleaned up"))
+		}
+	}()
 	s := &stage{Installation: i, out: out}
 	times := i.Stages
 	for number, step := range story() {
 		fmt.Fprintf(out, "\n%d. %s\n", number+1, step.title)
 		start := time.Now()
-		if err = step.play(ctx, s); err != nil {
+		if err = step.play(ctx, s); ctx.Err() != nil {
+			return ctx.Err() // whatever the step says, it was cut off
+		}
+		if err != nil {
 			fmt.Fprintf(out, "  ✗ %v\n", err)
 			s.explain(ctx)
 			err = fmt.Errorf("step %d (%s) did not come out right; the later ones were not played. Logs: %s", number+1, step.title, i.Dir)

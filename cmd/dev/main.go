@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -21,10 +22,28 @@ func main() {
 	log.SetLogger(logr.Discard())
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends this process at once; what it started is then ended by a warden
-	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "dev:", err)
-		os.Exit(1)
+	context.AfterFunc(ctx, func() {
+		stop() // a second Ctrl-C ends this process at once; what it started is then ended by a warden
+		fmt.Fprintln(os.Stdout, "stopping")
+	})
+	os.Exit(end(ctx, command().ExecuteContext(ctx), os.Stderr))
+}
+
+// interruptedCode is what a shell reports of a program that Ctrl-C ended.
+const interruptedCode = 130
+
+// end tells how a command ended and returns the code to exit with. What fails after a signal was cut off by it: the
+// error would only say so in many words.
+func end(ctx context.Context, err error, out io.Writer) int {
+	switch {
+	case err == nil:
+		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(out, "dev: interrupted")
+		return interruptedCode
+	default:
+		fmt.Fprintln(out, "dev:", err)
+		return 1
 	}
 }
 

@@ -18,23 +18,32 @@ import (
 	"github.com/flight-operator/flight-operator/test/installation"
 )
 
-const afterwards = `
+const allRuns = `
 The operator runs. In another terminal, in this folder:
 
   . .dev/env
   kubectl apply -f config/samples/flightticket.yaml
   kubectl get tickets
+`
 
+const afterwards = `
 The ledger of the booking API: curl $SIMULATOR_ADMIN_URL/_simulator/ledger
 Logs: .dev/run/*.log. Ctrl-C ends it all.
 `
 
 const ownController = `
-The controller is left to you. In another terminal, in this folder, under its own account:
+All but the controller runs: that is left to you, and tickets stay unbooked until it runs. In another terminal, in this
+folder, under its own account:
 
   . .dev/env
   go run ./cmd/controller --kubeconfig .dev/run/controller.kubeconfig --tls-dir .dev/run/controller-tls \
     --metrics-bind-address 127.0.0.1:0 --health-probe-bind-address 127.0.0.1:0
+
+And in a third one:
+
+  . .dev/env
+  kubectl apply -f config/samples/flightticket.yaml
+  kubectl get tickets
 `
 
 // upOptions are what a person may choose.
@@ -83,7 +92,6 @@ func up(ctx context.Context, o upOptions, out io.Writer) (err error) {
 		return err
 	}
 	defer func() {
-		fmt.Fprintln(out, "stopping")
 		err = errors.Join(err, i.Stop(), home.forget())
 	}()
 	if o.policies {
@@ -93,14 +101,14 @@ func up(ctx context.Context, o upOptions, out io.Writer) (err error) {
 		}
 		fmt.Fprint(out, said)
 	}
-	if err := home.write(i); err != nil {
+	if err := home.write(i, o); err != nil {
 		return err
 	}
-	fmt.Fprint(out, afterwards)
 	var controllerEnds <-chan struct{}
 	if o.withoutController {
-		fmt.Fprint(out, ownController)
+		fmt.Fprint(out, ownController, afterwards)
 	} else {
+		fmt.Fprint(out, allRuns, afterwards)
 		controllerEnds = i.Controller.Done()
 	}
 	select {
@@ -149,7 +157,7 @@ func (d devFolder) forget() error {
 }
 
 // write makes kubeconfig, kubectl and env.
-func (d devFolder) write(i *installation.Installation) error {
+func (d devFolder) write(i *installation.Installation, o upOptions) error {
 	if err := i.Plane.WriteKubeconfig(d.kubeconfig(), i.Plane.Config); err != nil {
 		return err
 	}
@@ -160,18 +168,27 @@ func (d devFolder) write(i *installation.Installation) error {
 		return err
 	}
 	text := fmt.Sprintf("export PATH=%q:\"$PATH\"\n", d.bin())
-	for _, variable := range [][2]string{
+	for _, variable := range d.variables(i, o) {
+		text += fmt.Sprintf("export %s=%q\n", variable[0], variable[1])
+	}
+	return os.WriteFile(d.env(), []byte(text), 0o600)
+}
+
+// variables are names and values of what env exports. It says nothing of a controller that isn't ours.
+func (d devFolder) variables(i *installation.Installation, o upOptions) [][2]string {
+	variables := [][2]string{
 		{"KUBECONFIG", d.kubeconfig()},
 		{"SIMULATOR_URL", i.Simulator.URL},
 		{"SIMULATOR_ADMIN_URL", i.Simulator.AdminURL},
 		{"WEBHOOK_URL", "https://" + i.Webhook.Address},
 		{"WEBHOOK_METRICS_URL", "https://" + i.Webhook.MetricsAddress + "/metrics"},
-		{"CONTROLLER_METRICS_URL", "https://" + i.Controller.MetricsAddress + "/metrics"},
 		{"WEBHOOK_LOG", i.Webhook.Log},
-		{"CONTROLLER_LOG", i.Controller.Log},
 		{"SIMULATOR_LOG", i.Simulator.Log},
-	} {
-		text += fmt.Sprintf("export %s=%q\n", variable[0], variable[1])
 	}
-	return os.WriteFile(d.env(), []byte(text), 0o600)
+	if o.withoutController {
+		return variables
+	}
+	return append(variables,
+		[2]string{"CONTROLLER_METRICS_URL", "https://" + i.Controller.MetricsAddress + "/metrics"},
+		[2]string{"CONTROLLER_LOG", i.Controller.Log})
 }

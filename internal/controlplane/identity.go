@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -80,10 +81,12 @@ func (p *Plane) Kubectl(ctx context.Context, args ...string) (string, error) {
 
 // KubectlCommand prepares kubectl as the administrator, for callers that need its standard input, another user
 // (--kubeconfig in args wins) or its streams apart. Its home is the run folder, so that a person's caches and
-// preferences neither change a test nor are changed by it.
+// preferences neither change a test nor are changed by it. Ctrl-C at a terminal reaches only the caller, whose context
+// then ends it: else it could fail before the caller knows why.
 func (p *Plane) KubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, p.kubectl, args...)
 	cmd.Dir = p.root
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+p.adminKubeconfig(), "HOME="+p.dir, "KUBECACHEDIR="+filepath.Join(p.dir, "kube-cache"))
 	return cmd
 }

@@ -25,8 +25,8 @@ const Namespace = "flight-operator-system"
 type Options struct {
 	// Progress is told what happens, one line each. Nil means nobody is.
 	Progress io.Writer
-	// Dir takes logs, kubeconfigs and certificates, and stays after Stop. Empty means a temporary folder, which Stop
-	// removes; after a failed Start it stays, for its logs.
+	// Dir takes logs, kubeconfigs and certificates, and stays after Stop, which removes the credentials in it. Empty means
+	// a temporary folder, which Stop removes; after a failed Start it stays, for its logs.
 	Dir string
 	// WithoutController leaves the controller to a later StartController.
 	WithoutController bool
@@ -163,6 +163,22 @@ func (i *Installation) Stop() error {
 	}
 	if i.temporary {
 		errs = append(errs, os.RemoveAll(i.Dir))
+	}
+	return errors.Join(append(errs, i.removeCredentials())...)
+}
+
+// removeCredentials leaves logs alone in a folder that stays.
+func (i *Installation) removeCredentials() error {
+	var errs []error
+	for _, name := range []string{"webhook", "controller"} {
+		p := newProgram(name)
+		errs = append(errs, os.Remove(p.kubeconfigIn(i.Dir)), os.RemoveAll(p.tlsDir(i.Dir)))
+	}
+	errs = append(errs, os.Remove(tokensIn(i.Dir)))
+	for n, err := range errs {
+		if errors.Is(err, os.ErrNotExist) {
+			errs[n] = nil
+		}
 	}
 	return errors.Join(errs...)
 }

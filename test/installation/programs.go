@@ -37,6 +37,8 @@ func newProgram(name string) *Program { return &Program{name: name} }
 
 func (p *Program) tlsDir(dir string) string { return filepath.Join(dir, p.name+"-tls") }
 
+func (p *Program) kubeconfigIn(dir string) string { return filepath.Join(dir, p.name+".kubeconfig") }
+
 // Running says whether the process was started and has not ended.
 func (p *Program) Running() bool { return p != nil && p.process != nil && p.process.Err() == nil }
 
@@ -111,7 +113,7 @@ func (i *Installation) prepare(ctx context.Context, p *Program) error {
 	if err != nil {
 		return err
 	}
-	p.kubeconfig = filepath.Join(i.Dir, p.name+".kubeconfig")
+	p.kubeconfig = p.kubeconfigIn(i.Dir)
 	if err := i.Plane.WriteKubeconfig(p.kubeconfig, config); err != nil {
 		return err
 	}

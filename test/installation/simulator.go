@@ -37,7 +37,7 @@ func (i *Installation) startSimulator(ctx context.Context) error {
 		Log: filepath.Join(i.Dir, "booking-simulator.log"), authority: filepath.Join(i.Dir, "booking-simulator-ca.crt"),
 		token: rand.Text(),
 	}
-	tokens := filepath.Join(i.Dir, "booking-simulator-tokens")
+	tokens := tokensIn(i.Dir)
 	if err := os.WriteFile(tokens, []byte(s.token+" "+Account+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write the simulator's tokens: %w", err)
 	}
@@ -61,6 +61,9 @@ func (i *Installation) startSimulator(ctx context.Context) error {
 	i.Simulator = s
 	return s.SetSettings(ctx, i.options.Settings)
 }
+
+// tokensIn is the file with the tokens that the simulator starts with.
+func tokensIn(dir string) string { return filepath.Join(dir, "booking-simulator-tokens") }
 
 // readAddresses takes the line that the simulator prints once it listens.
 func (s *Simulator) readAddresses(context.Context) (bool, error) {
