@@ -109,4 +109,7 @@ const (
 	ReasonEndpointForbidden = "EndpointForbidden"
 	// ReasonProviderReady: the provider can be booked with.
 	ReasonProviderReady = "ProviderReady"
+	// ReasonDeleting: the provider is being deleted. It takes no new tickets, serves those that have a booking or an open
+	// operation with it, and goes when they are gone.
+	ReasonDeleting = "Deleting"
 )

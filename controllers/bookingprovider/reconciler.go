@@ -76,15 +76,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("read provider: %w", err)
 	}
-	if gone, err := r.finalizer(ctx, p); gone || err != nil {
+	stays, gone, err := r.finalizer(ctx, p)
+	if gone || err != nil {
 		return conflictLater(ctx, err)
 	}
 	found, asked, err := r.look(ctx, p)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if asked {
-		if err := r.tell(ctx, p, found); err != nil {
+	if asked || stays != "" {
+		if err := r.tell(ctx, p, found, stays); err != nil {
 			return conflictLater(ctx, err)
 		}
 	}
@@ -170,30 +171,31 @@ func (r *Reconciler) pause(req ctrl.Request, f finding) time.Duration {
 }
 
 // finalizer keeps our finalizer on a provider while it is there, and takes it off when it is deleted and no ticket
-// uses it any more. Gone says that nothing else is to be done.
-func (r *Reconciler) finalizer(ctx context.Context, p *flightsv1.BookingProvider) (gone bool, err error) {
+// uses it any more. Stays says why it is still there though it is being deleted; empty if it isn't. Gone says that nothing
+// else is to be done.
+func (r *Reconciler) finalizer(ctx context.Context, p *flightsv1.BookingProvider) (stays string, gone bool, err error) {
 	has := controllerutil.ContainsFinalizer(p, flightsv1.ProviderInUseFinalizer)
 	if p.DeletionTimestamp.IsZero() {
 		if has {
-			return false, nil
+			return "", false, nil
 		}
-		return false, r.setFinalizer(ctx, p, true)
+		return "", false, r.setFinalizer(ctx, p, true)
 	}
 	if !has {
-		return true, nil
+		return "", true, nil
 	}
-	var users flightsv1.FlightTicketList
-	if err := r.Client.List(ctx, &users, client.MatchingFields{usesIndex: p.Name}, client.Limit(1)); err != nil {
-		return false, fmt.Errorf("list tickets of provider: %w", err)
+	users, err := r.users(ctx, p.Name)
+	if err != nil {
+		return "", false, err
 	}
-	if len(users.Items) > 0 || r.Registry.goingFor(p.UID, r.Clock()) < quietTime {
-		return false, nil
+	if len(users) > 0 || r.Registry.goingFor(p.UID, r.Clock()) < quietTime {
+		return staying(users), false, nil
 	}
 	if err := r.setFinalizer(ctx, p, false); err != nil {
-		return true, err
+		return "", true, err
 	}
 	r.Registry.went(p.UID)
-	return true, nil
+	return "", true, nil
 }
 
 func (r *Reconciler) setFinalizer(ctx context.Context, p *flightsv1.BookingProvider, on bool) error {

@@ -20,26 +20,10 @@ type verdict struct {
 }
 
 // tell writes what was found into the provider's status if that changes it, and an event when the reason is a new one.
-func (r *Reconciler) tell(ctx context.Context, p *flightsv1.BookingProvider, f finding) error {
+// Stays says why a provider that is being deleted is still there; empty if it isn't being deleted.
+func (r *Reconciler) tell(ctx context.Context, p *flightsv1.BookingProvider, f finding, stays string) error {
 	was := p.Status.DeepCopy()
-	c, connected := r.Registry.get(p.Name)
-	p.Status.ObservedGeneration = p.Generation
-	if connected {
-		p.Status.CredentialsRotatedAt = c.rotated
-		if c.accepted {
-			p.Status.Account = c.account
-		}
-	}
-	credential, reachable := verdicts(f, connected && c.accepted)
-	ready := verdict{metav1.ConditionFalse, f.reason, f.message}
-	if f.good() {
-		ready.status = metav1.ConditionTrue
-	}
-	r.set(p, flightsv1.ConditionCredentialsAccepted, credential)
-	r.set(p, flightsv1.ConditionReachable, reachable)
-	r.set(p, flightsv1.ConditionReady, ready)
-	r.while(p, flightsv1.ConditionReconciling, f.reason == flightsv1.ReasonUnreachable, ready)
-	r.while(p, flightsv1.ConditionStalled, !f.good() && f.reason != flightsv1.ReasonUnreachable, ready)
+	r.conclude(p, f, stays)
 	if equality.Semantic.DeepEqual(*was, p.Status) {
 		return nil
 	}
@@ -50,16 +34,49 @@ func (r *Reconciler) tell(ctx context.Context, p *flightsv1.BookingProvider, f f
 	return nil
 }
 
+// conclude sets the status that a finding leads to. A look that was limited found nothing out: what was known stays.
+func (r *Reconciler) conclude(p *flightsv1.BookingProvider, f finding, stays string) {
+	c, connected := r.Registry.get(p.Name)
+	p.Status.ObservedGeneration = p.Generation
+	if connected {
+		p.Status.CredentialsRotatedAt = c.rotated
+		if c.accepted {
+			p.Status.Account = c.account
+		}
+	}
+	stuck := meta.IsStatusConditionTrue(p.Status.Conditions, flightsv1.ConditionStalled)
+	if !f.limited {
+		credential, reachable := verdicts(f, connected && c.accepted)
+		r.set(p, flightsv1.ConditionCredentialsAccepted, credential)
+		r.set(p, flightsv1.ConditionReachable, reachable)
+		stuck = !f.good() && f.reason != flightsv1.ReasonUnreachable
+	}
+	ready := verdict{metav1.ConditionFalse, f.reason, f.message}
+	switch {
+	case stays != "":
+		ready = leaving(p, stays)
+	case f.good():
+		ready.status = metav1.ConditionTrue
+	}
+	r.set(p, flightsv1.ConditionReady, ready)
+	r.while(p, flightsv1.ConditionReconciling, ready.status == metav1.ConditionFalse && !stuck, ready)
+	r.while(p, flightsv1.ConditionStalled, stuck, ready)
+}
+
 func (r *Reconciler) tellEvent(p *flightsv1.BookingProvider, was *flightsv1.BookingProviderStatus, f finding) {
 	before := meta.FindStatusCondition(was.Conditions, flightsv1.ConditionReady)
+	now := meta.FindStatusCondition(p.Status.Conditions, flightsv1.ConditionReady)
 	rotated := was.CredentialsRotatedAt != nil && !was.CredentialsRotatedAt.Equal(p.Status.CredentialsRotatedAt)
 	switch {
-	case before == nil || before.Reason != f.reason:
-		kind := corev1.EventTypeWarning
+	case before == nil || before.Reason != now.Reason:
+		kind, action := corev1.EventTypeWarning, "Connect"
 		if f.good() {
 			kind = corev1.EventTypeNormal
 		}
-		r.Events.Eventf(p, nil, kind, f.reason, "Connect", "%s", note(f.message))
+		if now.Reason == flightsv1.ReasonDeleting {
+			kind, action = corev1.EventTypeNormal, "Delete" // a person asked for it
+		}
+		r.Events.Eventf(p, nil, kind, now.Reason, action, "%s", note(now.Message))
 	case rotated && f.good():
 		r.Events.Eventf(p, nil, corev1.EventTypeNormal, flightsv1.ReasonAccepted, "Connect",
 			"took up the changed credential in Secret %s", p.Spec.CredentialsSecretRef.Name)

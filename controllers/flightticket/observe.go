@@ -148,11 +148,15 @@ func (p *pass) observeProvider(ctx context.Context) error {
 	}
 	var provider flightsv1.BookingProvider
 	err = p.r.Client.Get(ctx, client.ObjectKey{Name: name}, &provider)
-	if apierrors.IsNotFound(err) || (err == nil && !pinned && !provider.DeletionTimestamp.IsZero()) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read provider %s: %w", name, err)
+	}
+	if !pinned && !provider.DeletionTimestamp.IsZero() {
+		p.o.Provider.Leaving = true
+		return nil
 	}
 	p.connect(&provider)
 	return nil
@@ -180,8 +184,8 @@ func (p *pass) connect(provider *flightsv1.BookingProvider) {
 
 // trouble is what the provider says of itself.
 func trouble(provider *flightsv1.BookingProvider) string {
-	if ready := meta.FindStatusCondition(provider.Status.Conditions, flightsv1.ConditionReady); ready != nil {
-		return ready.Message
+	if c := broken(provider); c != nil {
+		return c.Message
 	}
 	return ""
 }
@@ -189,8 +193,22 @@ func trouble(provider *flightsv1.BookingProvider) string {
 // connecting says that nothing is known to be wrong with a provider: if this process holds no connection to it, then
 // because it has not made one yet.
 func connecting(provider *flightsv1.BookingProvider) bool {
-	ready := meta.FindStatusCondition(provider.Status.Conditions, flightsv1.ConditionReady)
-	return ready == nil || ready.Status == metav1.ConditionTrue || ready.ObservedGeneration != provider.Generation
+	c := broken(provider)
+	return c == nil || c.ObservedGeneration != provider.Generation
+}
+
+// broken is the condition that says why a provider can't be called; nil: none does. Ready is also false while a provider
+// is being deleted, and it serves the tickets that it has until they are gone.
+func broken(provider *flightsv1.BookingProvider) *metav1.Condition {
+	for _, kind := range []string{
+		flightsv1.ConditionReady, flightsv1.ConditionCredentialsAccepted, flightsv1.ConditionReachable,
+	} {
+		c := meta.FindStatusCondition(provider.Status.Conditions, kind)
+		if c != nil && c.Status == metav1.ConditionFalse && c.Reason != flightsv1.ReasonDeleting {
+			return c
+		}
+	}
+	return nil
 }
 
 // providerOf names a ticket's provider. Pinned says that an operation or a booking is there already. An empty name

@@ -77,8 +77,7 @@ func providerChanged() predicate.Predicate {
 		return was.Generation != is.Generation || was.Status.ObservedGeneration != is.Status.ObservedGeneration ||
 			was.Status.Account != is.Status.Account ||
 			!was.Status.CredentialsRotatedAt.Equal(is.Status.CredentialsRotatedAt) ||
-			meta.IsStatusConditionTrue(was.Status.Conditions, flightsv1.ConditionReady) !=
-				meta.IsStatusConditionTrue(is.Status.Conditions, flightsv1.ConditionReady)
+			(broken(was) == nil) != (broken(is) == nil)
 	}}
 }
 

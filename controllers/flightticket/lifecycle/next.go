@@ -52,7 +52,7 @@ func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, b
 	r.mood, r.ready = reconciling, false
 	switch {
 	case !p.Found:
-		r.reason, r.message = flightsv1.ReasonProviderNotFound, missing(p.Name)
+		r.reason, r.message = flightsv1.ReasonProviderNotFound, missing(p)
 		return o.warn(o.Recheck, r), true
 	case !p.Ready: // no event: the provider says so once, for all its tickets
 		r.reason = flightsv1.ReasonProviderNotReady
@@ -92,12 +92,17 @@ func unheard(err *booking.CallError) bool {
 	}
 }
 
-func missing(name string) string {
-	if name == "" {
+func missing(p Provider) string {
+	switch {
+	case p.Name == "":
 		return "no BookingProvider is the default one: name one in spec.providerRef, or ask an admin to set spec.default " +
 			"on one"
+	case p.Leaving:
+		return fmt.Sprintf("BookingProvider %s is being deleted and takes no new tickets: name another one in "+
+			"spec.providerRef", p.Name)
+	default:
+		return fmt.Sprintf("BookingProvider %s does not exist: create it, or correct spec.providerRef", p.Name)
 	}
-	return fmt.Sprintf("BookingProvider %s does not exist: create it, or correct spec.providerRef", name)
 }
 
 func moved(p Provider, pinned flightsv1.ProviderIdentity) string {

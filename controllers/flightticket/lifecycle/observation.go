@@ -66,6 +66,9 @@ type Provider struct {
 	// Found says that the BookingProvider exists. Name is set in any case, empty when there is no default provider.
 	Found bool
 	Name  string
+	// Leaving says that a BookingProvider of that name exists but is being deleted, and takes no new tickets: it counts
+	// as not found by one that has neither a booking nor an open operation with it.
+	Leaving bool
 	// Ready says that this process holds a credential which the provider accepted, and knows its account.
 	Ready bool
 	// Trouble says for a person why the provider is not ready.
