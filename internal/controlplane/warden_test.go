@@ -86,11 +86,14 @@ func startLinked(t *testing.T, run, program string, args ...string) *exec.Cmd {
 // writeOnceItIsGone starts what a kubectl is to the warden: a process in no file, that writes after the first removal.
 func writeOnceItIsGone(t *testing.T, run string) {
 	t.Helper()
-	writer := exec.CommandContext(t.Context(), "/bin/sh", "-c", `while [ -e "$1" ]; do :; done; mkdir -p "$1/kube-cache"`, "sh", run)
+	writer := exec.Command("/bin/sh", "-c", `while [ -e "$1" ]; do :; done; mkdir -p "$1/kube-cache"`, "sh", run)
 	if err := writer.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() {
+			_ = writer.Process.Kill() // the folder may still be there
+		}
 		if err := writer.Wait(); err != nil {
 			t.Errorf("the writer ended with %v", err)
 		}
