@@ -69,3 +69,19 @@ deny contains sprintf("at most %d", [input.parameters.limits.most]) if input.tic
 		t.Error(diff)
 	}
 }
+
+// The guide for policy authors warns of this, and the schema is the way out.
+func TestARuleNeverFiresWithoutTheParameterThatItReads(t *testing.T) {
+	for schema, want := range map[string]bool{"{type: integer}": true, "{type: integer, default: 1}": false} {
+		rego := "# METADATA\n# custom:\n#   parameters: {type: object, properties: {max: " + schema + "}}\npackage a\n\n" +
+			"deny contains \"too many\" if input.ticket.spec.number > input.parameters.max\n"
+		e := NewEngine()
+		if err := e.Set(t.Context(), regoPolicy("a", rego)); err != nil {
+			t.Fatal(err)
+		}
+		d, err := e.Decide(t.Context(), request())
+		if err != nil || d.Allowed() != want {
+			t.Errorf("max is %s: allowed = %v (%v), want %v", schema, d.Allowed(), err, want)
+		}
+	}
+}
