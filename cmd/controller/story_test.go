@@ -328,6 +328,16 @@ func TestAProviderInUseStaysUntilItsLastTicketIsGone(t *testing.T) {
 	if err := admin.Delete(p.ctx, p.provider); err != nil {
 		t.Fatal(err)
 	}
+	provider := p.untilProvider(flightsv1.ReasonDeleting, p.namespace+"/"+ticket.Name)
+	if !meta.IsStatusConditionFalse(provider.Status.Conditions, flightsv1.ConditionReady) {
+		t.Errorf("the provider says %+v", provider.Status.Conditions)
+	}
+	late := p.apply(func(t *flightsv1.FlightTicket) { t.Name = "late" })
+	p.until("told that the provider goes", func(t *flightsv1.FlightTicket) bool {
+		ready := readyOf(t)
+		return t.Name == late.Name && ready != nil && ready.Reason == flightsv1.ReasonProviderNotFound &&
+			strings.Contains(ready.Message, "is being deleted")
+	})
 	p.remove(ticket)
 	p.untilGone()
 	p.live(0)

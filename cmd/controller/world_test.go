@@ -91,7 +91,7 @@ func judgeLog(name string, code int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for _, never := range []string{canary, "forbidden: User"} {
+	for _, never := range []string{canary, "forbidden: User", "the object has been modified"} {
 		if strings.Contains(string(text), never) {
 			fmt.Fprintf(os.Stderr, "the log contains %q\n", never)
 			code = 1
@@ -341,8 +341,8 @@ func (p *place) untilGone() {
 	p.Fatalf("the ticket does not go: %s", describe(last))
 }
 
-// untilProvider waits for a reason of the provider's condition Ready.
-func (p *place) untilProvider(reason string) *flightsv1.BookingProvider {
+// untilProvider waits for a reason of the provider's condition Ready, and for a part of its message.
+func (p *place) untilProvider(reason string, says ...string) *flightsv1.BookingProvider {
 	p.Helper()
 	options := &client.ListOptions{Raw: &metav1.ListOptions{FieldSelector: "metadata.name=" + p.provider.Name}}
 	watch, err := admin.Watch(p.ctx, &flightsv1.BookingProviderList{}, options)
@@ -358,7 +358,7 @@ func (p *place) untilProvider(reason string) *flightsv1.BookingProvider {
 		}
 		last = provider
 		ready := meta.FindStatusCondition(provider.Status.Conditions, flightsv1.ConditionReady)
-		if ready != nil && ready.Reason == reason {
+		if ready != nil && ready.Reason == reason && strings.Contains(ready.Message, strings.Join(says, "")) {
 			return provider
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
@@ -235,5 +236,51 @@ func TestAPolicyIsNotCalledServedBeforeAReplicaThatHasJustBegun(t *testing.T) {
 	}
 	if p.Status.Replicas != 2 || p.Status.ReplicasServing != 1 || meta.IsStatusConditionTrue(p.Status.Conditions, flightsv1.ConditionReady) {
 		t.Errorf("the status is %+v", p.Status)
+	}
+}
+
+// overtaken is a client before whose writes somebody else writes or deletes a policy.
+type overtaken struct {
+	client.Client
+	by func(context.Context, *flightsv1.FlightPolicy) error
+	p  *flightsv1.FlightPolicy
+}
+
+func (o overtaken) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
+	err := o.Client.List(ctx, into, options...)
+	if _, is := into.(*flightsv1.FlightPolicyList); is && err == nil {
+		return o.by(ctx, o.p.DeepCopy())
+	}
+	return err
+}
+
+func TestAPolicyThatSomebodyElseChangesMeanwhileIsLookedAtAgainWithoutAnError(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), flightsv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(plane.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, by := range map[string]func(context.Context, *flightsv1.FlightPolicy) error{
+		"changed": func(ctx context.Context, p *flightsv1.FlightPolicy) error {
+			return c.Patch(ctx, p, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"changed":"meanwhile"}}}`)))
+		},
+		"deleted": func(ctx context.Context, p *flightsv1.FlightPolicy) error { return c.Delete(ctx, p) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &flightsv1.FlightPolicy{
+				ObjectMeta: metav1.ObjectMeta{GenerateName: "overtaken-"},
+				Spec:       flightsv1.FlightPolicySpec{Rego: "package p\ndeny contains \"no\" if false\n"},
+			}
+			if err := c.Create(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			result, err := New(overtaken{c, by, p}, c, "nowhere", clock.RealClock{}).Reconcile(t.Context(), everything())
+			if err != nil || result.RequeueAfter != afterConflict {
+				t.Errorf("got %+v, %v, want another look in %s", result, err, afterConflict)
+			}
+		})
 	}
 }
