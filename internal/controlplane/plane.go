@@ -34,6 +34,9 @@ type Options struct {
 	APIServerFlags []string
 	// Audit writes every request (verb, user, object, decision) to the file of Plane.AuditLog.
 	Audit bool
+	// Credentials are files and folders of the caller, absolute, that must not outlive a starter that is killed. After a
+	// Stop they are still there.
+	Credentials []string
 	// Progress is told what is built when a program is missing. Nil means standard error.
 	Progress io.Writer
 }
@@ -69,7 +72,7 @@ func Start(ctx context.Context, o Options) (_ *Plane, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPlane(paths, o.Progress)
+	p, err := newPlane(paths, o)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the control plane: %w", err)
 	}
@@ -93,7 +96,7 @@ func Start(ctx context.Context, o Options) (_ *Plane, err error) {
 }
 
 // newPlane makes the run folder and its warden.
-func newPlane(paths map[Program]string, progress io.Writer) (*Plane, error) {
+func newPlane(paths map[Program]string, o Options) (*Plane, error) {
 	root, err := Root()
 	if err != nil {
 		return nil, err
@@ -102,11 +105,11 @@ func newPlane(paths map[Program]string, progress io.Writer) (*Plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	release, err := startWarden(root, dir)
+	release, err := startWarden(root, dir, o.Credentials)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start the warden: %w", err), os.RemoveAll(dir))
 	}
-	p := &Plane{root: root, dir: dir, kubectl: paths[Kubectl], progress: progress, release: release}
+	p := &Plane{root: root, dir: dir, kubectl: paths[Kubectl], progress: o.Progress, release: release}
 	if err := os.Mkdir(p.Dir(), 0o700); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}

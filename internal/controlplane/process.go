@@ -146,8 +146,9 @@ func (p *Plane) link(name, program string) (string, error) {
 
 // startWarden starts the process that cleans up if this one dies. Its standard input is a pipe whose other end the
 // kernel closes with us.
-func startWarden(root, dir string) (release func() error, err error) {
-	cmd := exec.Command("/bin/sh", filepath.Join(root, "internal", "controlplane", "warden.sh"), dir)
+func startWarden(root, dir string, credentials []string) (release func() error, err error) {
+	script := filepath.Join(root, "internal", "controlplane", "warden.sh")
+	cmd := exec.Command("/bin/sh", append([]string{script, dir}, credentials...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	pipe, err := cmd.StdinPipe()
 	if err != nil {

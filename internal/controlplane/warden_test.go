@@ -24,8 +24,12 @@ func TestTheWardenEndsWhatAStarterLeft(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run := filepath.Join(t.TempDir(), "run")
+			credential := filepath.Join(t.TempDir(), "token")
+			if err := os.WriteFile(credential, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
 			child := startLinked(t, run, "sleep", "600")
-			warden := exec.Command("./warden.sh", run)
+			warden := exec.Command("./warden.sh", run, credential)
 			pipe, err := warden.StdinPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -40,9 +44,11 @@ func TestTheWardenEndsWhatAStarterLeft(t *testing.T) {
 			if err := errors.Join(err, pipe.Close(), warden.Wait()); err != nil {
 				t.Fatal(err)
 			}
-			_, err = os.Stat(run)
-			if exists := err == nil; exists != test.survives {
-				t.Errorf("the run folder exists: %t", exists)
+			for _, path := range []string{run, credential} {
+				_, err = os.Stat(path)
+				if exists := err == nil; exists != test.survives {
+					t.Errorf("%s exists: %t", path, exists)
+				}
 			}
 			if alive := child.Process.Signal(syscall.Signal(0)) == nil; test.survives && !alive {
 				t.Error("the child was ended")

@@ -127,6 +127,7 @@ func (i *Installation) startPlane(ctx context.Context) (err error) {
 		ControllerManager: true,
 		CRDs:              []string{}, // they come with the manifests, as they do for everybody
 		Audit:             i.options.Audit,
+		Credentials:       i.credentials(),
 		Progress:          i.options.Progress,
 	})
 	if err != nil {
@@ -170,15 +171,18 @@ func (i *Installation) Stop() error {
 // removeCredentials leaves logs alone in a folder that stays.
 func (i *Installation) removeCredentials() error {
 	var errs []error
-	for _, name := range []string{"webhook", "controller"} {
-		p := newProgram(name)
-		errs = append(errs, os.Remove(p.kubeconfigIn(i.Dir)), os.RemoveAll(p.tlsDir(i.Dir)))
-	}
-	errs = append(errs, os.Remove(tokensIn(i.Dir)))
-	for n, err := range errs {
-		if errors.Is(err, os.ErrNotExist) {
-			errs[n] = nil
-		}
+	for _, path := range i.credentials() {
+		errs = append(errs, os.RemoveAll(path))
 	}
 	return errors.Join(errs...)
+}
+
+// credentials are the files and folders in Dir that must not outlive the run.
+func (i *Installation) credentials() []string {
+	paths := []string{tokensIn(i.Dir)}
+	for _, name := range []string{"webhook", "controller"} {
+		p := newProgram(name)
+		paths = append(paths, p.kubeconfigIn(i.Dir), p.tlsDir(i.Dir))
+	}
+	return paths
 }
