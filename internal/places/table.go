@@ -56,7 +56,7 @@ var shared = sync.OnceValue(func() *index {
 	t, err := readTables(data)
 	if err != nil {
 		// The files are part of the program, and the tests read them: this can't depend on input.
-		panic(fmt.Sprintf("read embedded places: %v", err))
+		panic(fmt.Sprintf("read embedded places: %v", err)) //nolint:forbidigo // the program was built wrong: every test fails
 	}
 	return buildIndex(t)
 })

@@ -36,7 +36,7 @@ func (f inputFields) next(schema map[string]any, key ast.Value) step {
 		// A map such as labels, or something that the schema leaves open: any fixed key may be absent. By a variable, only
 		// what is there is visited.
 		_, isVar := key.(ast.Var)
-		return step{schema: values, optional: !isVar && !(isText && required(schema, string(name)))}
+		return step{schema: values, optional: !isVar && (!isText || !required(schema, string(name)))}
 	}
 	if !isText {
 		return step{}

@@ -112,7 +112,7 @@ func staleChange(t *testing.T, h Harness) {
 	if outcome.Kind != booking.Rejected {
 		t.Fatalf("change of the old version = %s, want Rejected", outcome.Kind)
 	}
-	wantClass(t, outcome.Failure, booking.ClassConflict)
+	_ = wantClass(t, outcome.Failure, booking.ClassConflict)
 }
 
 func ceiling(t *testing.T, h Harness) {
@@ -122,7 +122,7 @@ func ceiling(t *testing.T, h Harness) {
 	if outcome.Kind != booking.Rejected {
 		t.Fatalf("book under the price = %s, want Rejected", outcome.Kind)
 	}
-	wantClass(t, outcome.Failure, booking.ClassRefused)
+	_ = wantClass(t, outcome.Failure, booking.ClassRefused)
 	if live := h.Live(names().Owner); live != 0 {
 		t.Errorf("live bookings = %d, want none", live)
 	}
