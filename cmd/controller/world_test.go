@@ -91,9 +91,15 @@ func judgeLog(name string, code int) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	for _, never := range []string{canary, "forbidden: User", "the object has been modified"} {
+	for _, never := range []string{canary, "forbidden: User"} {
 		if strings.Contains(string(text), never) {
 			fmt.Fprintf(os.Stderr, "the log contains %q\n", never)
+			code = 1
+		}
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, `"level":"error"`) && strings.Contains(line, "the object has been modified") {
+			fmt.Fprintf(os.Stderr, "a write that was overtaken is logged as an error: %s", line)
 			code = 1
 		}
 	}
