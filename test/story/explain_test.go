@@ -60,7 +60,7 @@ func TestKubectlExplainsTheSpecOfATicketInWords(t *testing.T) {
 	s := scene.New(t, house.stage)
 	text := s.Do("", "explain", "flightticket.spec")
 	s.Says(text, "GROUP:      flights.com", "KIND:       FlightTicket", "VERSION:    v1",
-		"from\t<string> -required-", "Number of seats.", "a city (\"Mumbai\", \"London, CA\")")
+		"from\t<string> -required-", "Number of seats, 1 to 5; 1 if it is left out.", "a city (\"Mumbai\", \"London, CA\")")
 	tree := s.Do("", "explain", "flightticket.spec", "--recursive")
 	for _, field := range []string{
 		"from", "to", "number", "departureDate", "returnDate", "cabin", "passengers", "givenName", "familyName", "birthDate",
