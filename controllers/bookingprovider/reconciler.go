@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -54,6 +55,8 @@ type Options struct {
 type Reconciler struct {
 	Options
 	backoff workqueue.TypedRateLimiter[ctrl.Request]
+	// told holds, by provider, the reason of the condition Ready that this process wrote last.
+	told sync.Map
 }
 
 // New returns a Reconciler.
@@ -71,6 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if apierrors.IsNotFound(err) {
 		r.Registry.drop(req.Name)
 		r.backoff.Forget(req)
+		r.told.Delete(req.Name)
 		return ctrl.Result{}, r.retireSecrets(ctx)
 	}
 	if err != nil {

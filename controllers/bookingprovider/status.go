@@ -24,14 +24,31 @@ type verdict struct {
 func (r *Reconciler) tell(ctx context.Context, p *flightsv1.BookingProvider, f finding, stays string) error {
 	was := p.Status.DeepCopy()
 	r.conclude(p, f, stays)
-	if equality.Semantic.DeepEqual(*was, p.Status) {
+	told, _ := r.told.Load(p.Name)
+	if !news(was, &p.Status, told) {
 		return nil
 	}
 	if err := r.Client.Status().Update(ctx, p); err != nil {
 		return fmt.Errorf("write status of provider: %w", err)
 	}
+	r.told.Store(p.Name, readyReason(&p.Status))
 	r.tellEvent(p, was, f)
 	return nil
+}
+
+// news says whether a status must be written: it differs from the one in the cache, or says something else than this
+// process said last. The cache may not show that last write yet: a look that finds a provider well again within
+// milliseconds would else compare with the status from before the trouble, write nothing, and leave every ticket
+// waiting until the next poll. Written on a stale version, it conflicts and is looked at again.
+func news(cached, now *flightsv1.BookingProviderStatus, told any) bool {
+	return !equality.Semantic.DeepEqual(*cached, *now) || told != nil && told != readyReason(now)
+}
+
+func readyReason(s *flightsv1.BookingProviderStatus) string {
+	if ready := meta.FindStatusCondition(s.Conditions, flightsv1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
 }
 
 // conclude sets the status that a finding leads to. A look that was limited found nothing out: what was known stays.
