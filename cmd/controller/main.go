@@ -2,11 +2,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
-
-	"github.com/spf13/pflag"
 
 	"github.com/flight-operator/flight-operator/cmd/internal/program"
 )
@@ -36,20 +33,10 @@ func main() {
 // start parses, validates and runs.
 func start(args []string) error {
 	o := defaultOptions()
-	fs := pflag.NewFlagSet("controller", pflag.ContinueOnError)
-	program.SetUsage(fs, summary, examples)
-	o.addFlags(fs)
-	showVersion := fs.Bool("version", false, "print the version and exit")
-	switch err := fs.Parse(args); {
-	case errors.Is(err, pflag.ErrHelp):
-		return nil
-	case err != nil:
-		return err
-	case fs.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	command := program.Command{
+		Name: "controller", Summary: summary, Examples: examples, Version: version, AddFlags: o.addFlags,
 	}
-	if *showVersion {
-		_, err := fmt.Println(program.Version(version))
+	if done, err := command.Parse(args); done || err != nil {
 		return err
 	}
 	if err := o.validate(); err != nil {

@@ -90,9 +90,33 @@ func CheckAddress(flag, address string) error {
 	return nil
 }
 
-// SetUsage makes --help print what a program is, how it is called and its flags, with examples.
-func SetUsage(fs *pflag.FlagSet, summary, examples string) {
+// Command is how a program is called.
+type Command struct {
+	// Name is the program's, Summary one sentence on what it is, Examples lines to copy, Version the build's number.
+	Name, Summary, Examples, Version string
+	// AddFlags binds the program's options.
+	AddFlags func(*pflag.FlagSet)
+}
+
+// Parse reads a program's arguments. Done says that --help or --version has been answered, and nothing is to be run.
+func (c Command) Parse(args []string) (done bool, err error) {
+	fs := pflag.NewFlagSet(c.Name, pflag.ContinueOnError)
 	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags:\n%s", summary, fs.Name(), examples, fs.FlagUsages())
+		fmt.Fprintf(fs.Output(), "%s\n\nUsage:\n  %s [flags]\n\nExamples:\n%s\n\nFlags:\n%s", c.Summary, c.Name, c.Examples, fs.FlagUsages())
 	}
+	c.AddFlags(fs)
+	showVersion := fs.Bool("version", false, "print the version and exit")
+	switch err := fs.Parse(args); {
+	case errors.Is(err, pflag.ErrHelp):
+		return true, nil
+	case err != nil:
+		return false, err
+	case fs.NArg() > 0:
+		return false, fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if *showVersion {
+		_, err := fmt.Println(Version(c.Version))
+		return true, err
+	}
+	return false, nil
 }
