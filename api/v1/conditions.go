@@ -69,6 +69,12 @@ const (
 	ReasonAccountChanged = "AccountChanged"
 	// ReasonAdoptionRequired: the provider has a booking for this ticket's name that this ticket did not make.
 	ReasonAdoptionRequired = "AdoptionRequired"
+	// ReasonAdopted: the ticket took over a booking that exists (an event).
+	ReasonAdopted = "Adopted"
+	// ReasonAdoptionRefused: the booking named for adoption can't be taken over; the message says why.
+	ReasonAdoptionRefused = "AdoptionRefused"
+	// ReasonResolved: a person decided what became of an operation (an event).
+	ReasonResolved = "Resolved"
 	// ReasonDrifted: the booking was changed or cancelled at the provider.
 	ReasonDrifted = "Drifted"
 )

@@ -297,6 +297,11 @@ type BookingStatus struct {
 	// +optional
 	BookedAt *metav1.Time `json:"bookedAt,omitempty"`
 
+	// AdoptedBy is who had this ticket take the booking over; empty if the ticket made it. A booking that a ticket neither
+	// made nor adopted is never changed or cancelled for it.
+	// +optional
+	AdoptedBy string `json:"adoptedBy,omitempty"`
+
 	// CancelledAt is when the booking was seen to be gone. It stands only while the ticket itself is going.
 	// +optional
 	CancelledAt *metav1.Time `json:"cancelledAt,omitempty"`

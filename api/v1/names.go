@@ -21,8 +21,39 @@ const (
 	// time is usual.
 	ReconcileRequestedAtAnnotation = "flights.com/reconcile-requested-at"
 
+	// PollIntervalAnnotation is how often the booking of a ticket is read again to see whether it was changed or cancelled
+	// at the provider, as a Go duration ("30m"). The least is a minute; up to a fifth is added, so that tickets don't ask
+	// together.
+	PollIntervalAnnotation = "flights.com/poll-interval"
+
+	// AdoptBookingAnnotation names the booking at the provider that a ticket without one takes over instead of buying. To
+	// set it takes the RBAC verb adopt on the ticket. The booking must have been made for a ticket of the same namespace,
+	// and no other ticket may hold it.
+	AdoptBookingAnnotation = "flights.com/adopt-booking"
+
+	// ResolveOperationAnnotation is a person's word on an operation whose outcome could not be found out: the operation's
+	// id, then "not-done", or "done", or, for a book operation, "done" and the booking's id, each after a blank. To set it
+	// takes the RBAC verb resolve on the ticket. It speaks of that operation alone.
+	ResolveOperationAnnotation = "flights.com/resolve-operation"
+
+	// RetainBookingAnnotation names the booking that is to stay with the provider when the ticket goes, also if the ticket
+	// is being deleted already and its spec is frozen. To set it takes the RBAC verb retain on the ticket.
+	RetainBookingAnnotation = "flights.com/retain-booking"
+
+	// DecidedByAnnotation is the username that last set one of the three annotations above to another value. Only the
+	// mutating webhook writes it.
+	DecidedByAnnotation = "flights.com/decided-by"
+
 	// OriginLabel and DestinationLabel carry the IATA codes of the resolved route, for selectors. The mutating
 	// webhook sets them.
 	OriginLabel      = "flights.com/origin"
 	DestinationLabel = "flights.com/destination"
+)
+
+// RBAC verbs on flighttickets beside the usual ones. The validating webhook asks the API server for them
+// (SubjectAccessReview) when the annotation of that name changes.
+const (
+	VerbAdopt   = "adopt"
+	VerbResolve = "resolve"
+	VerbRetain  = "retain"
 )
