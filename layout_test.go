@@ -30,7 +30,7 @@ var allowedImports = map[string][]string{
 	"internal/replica":                   {"api/v1"},
 	"internal/controlplane":              {},
 	"webhooks/...":                       {"api/v1", "internal/instruction", "internal/money", "internal/places", "internal/policy", "internal/booking"},
-	"controllers/flightticket/lifecycle": {"api/v1", "internal/booking", "internal/money"},
+	"controllers/flightticket/lifecycle": {"api/v1", "internal/booking", "internal/instruction", "internal/money"},
 	"controllers/flightticket":           {"api/v1", "controllers/flightticket/lifecycle", "internal/booking", "internal/instruction", "internal/money", "internal/places", "internal/policy"},
 	"controllers/flightpolicy":           {"api/v1", "internal/policy", "internal/replica"},
 	"controllers/bookingprovider":        {"api/v1", "internal/booking", "internal/booking/rest", "internal/booking/guard", "internal/money"},

@@ -447,6 +447,12 @@ type FlightTicketStatus struct {
 	// again.
 	// +optional
 	Refusal *RefusalStatus `json:"refusal,omitempty"`
+
+	// LastHandledReconcileAt is the value of the annotation flights.com/reconcile-requested-at that was acted on last. Once
+	// it equals the annotation, the rest of the status is newer than the request. A request to read a booking that could not
+	// be read yet is not handled.
+	// +optional
+	LastHandledReconcileAt string `json:"lastHandledReconcileAt,omitempty"`
 }
 
 // RefusalStatus is the state of the world in which a provider refused an operation. When any of it differs, the
