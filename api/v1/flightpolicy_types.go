@@ -103,6 +103,11 @@ type FlightPolicyStatus struct {
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// CountedGeneration is the generation whose quotas are counted: every key that a stored ticket has under it has its
+	// bucket. Until then a missing bucket can't be told from an empty one, and tickets that need it are refused.
+	// +optional
+	CountedGeneration int64 `json:"countedGeneration,omitempty"`
+
 	// Replicas is the number of live webhook replicas.
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`

@@ -9,6 +9,10 @@ const (
 	// ProviderInUseFinalizer keeps a BookingProvider while a ticket has a booking or an open operation with it.
 	ProviderInUseFinalizer = "flights.com/provider-in-use"
 
+	// QuotaFinalizer keeps a QuotaBucket in service until nothing is held in it: a bucket that is missing would be taken
+	// for one that nothing is counted in yet. Who creates a bucket sets it; the controller removes it.
+	QuotaFinalizer = "flights.com/quota"
+
 	// RequestedByAnnotation is the username that created the ticket. Only the mutating webhook writes it: it is
 	// set at create and restored at update, so a user can't name somebody else.
 	RequestedByAnnotation = "flights.com/requested-by"

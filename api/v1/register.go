@@ -16,6 +16,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&FlightTicket{}, &FlightTicketList{},
 		&FlightPolicy{}, &FlightPolicyList{},
 		&BookingProvider{}, &BookingProviderList{},
+		&QuotaBucket{}, &QuotaBucketList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
