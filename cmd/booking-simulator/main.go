@@ -31,20 +31,7 @@ func command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "booking-simulator",
 		Short: "A booking API in memory, with a ledger and switchable faults",
-		Long: `booking-simulator serves the booking API of api/booking/openapi.yaml over TLS from memory.
-
-It prints one line of JSON when it is ready, with the addresses it listens on:
-
-  {"api":"https://127.0.0.1:40123","admin":"http://127.0.0.1:40124","ca":"/tmp/sim/ca.crt"}
-
-Bearer tokens come from --token-file or from the environment variable BOOKING_SIMULATOR_TOKENS, never from the command
-line, which every process on the machine can read. Each line is "token" or "token account"; the account of a bare token
-is acct-1.
-
-The switches under /_simulator/ ask for no credential and are served on loopback alone.
-
-Effects of a fault:
-` + effectList(),
+		Long:  long(),
 		Example: `  # with a certificate of its own; clients trust sim-ca.crt
   BOOKING_SIMULATOR_TOKENS=s3cret booking-simulator --write-ca sim-ca.crt --admin-bind-address 127.0.0.1:8081
 
@@ -54,6 +41,12 @@ Effects of a fault:
 
   # in another terminal: commit the next booking, then drop the connection
   curl -X POST http://127.0.0.1:8081/_simulator/faults -d '{"operation":"Book","effect":"drop-after","times":1}'
+
+  # from now on five calls a second, each answered after 300 ms
+  curl -X PUT http://127.0.0.1:8081/_simulator/settings -d '{"rateLimit":5,"latency":"300ms"}'
+
+  # the airline cancels a booking
+  curl -X POST http://127.0.0.1:8081/_simulator/bookings/bk-ID/cancel
 
   # what was booked
   curl http://127.0.0.1:8081/_simulator/ledger`,
@@ -71,11 +64,48 @@ Effects of a fault:
 	return c
 }
 
-// effectList names what a fault can do, one indented line each.
-func effectList() string {
-	var list strings.Builder
+// long is the help: what the program is, how it can behave while it is well, and what can go wrong with it.
+func long() string {
+	var text strings.Builder
+	text.WriteString(introduction)
 	for _, effect := range simulator.Effects() {
-		list.WriteString("\n  " + string(effect))
+		fmt.Fprintf(&text, "\n  %-13s %s", effect, effect.Does())
 	}
-	return list.String()
+	return text.String()
 }
+
+const introduction = `booking-simulator serves the booking API of api/booking/openapi.yaml over TLS from memory.
+
+It prints one line of JSON when it is ready, with the addresses it listens on:
+
+  {"api":"https://127.0.0.1:40123","admin":"http://127.0.0.1:40124","ca":"/tmp/sim/ca.crt"}
+
+Bearer tokens come from --token-file or from the environment variable BOOKING_SIMULATOR_TOKENS, never from the command
+line, which every process on the machine can read. Each line is "token" or "token account"; the account of a bare token
+is acct-1. A token of another account is good and sees none of this one's bookings: they are 404 to it.
+
+What a caller can find out after an answer that never came depends on what the provider can do:
+
+  full keys      --idempotency-key-ttl 24h   the stored answer of a key is sent again
+  lookup only    (as it is)                  bookings are listed by clientReference or owner
+  neither        --no-lookup                 a booking is read by its id alone
+
+The flags say how the provider behaves at the start. The same settings can be replaced while it runs:
+idempotencyKeyTTL, noLookup, readLag, processing, processingFails, latency, rateLimit, rateBurst, quoteTTL, currency.
+
+The switches ask for no credential and are served on loopback alone:
+
+  GET    /_simulator/ledger                 totals, violations, bookings with their history, calls
+  GET    /_simulator/faults                 the faults that are on
+  POST   /_simulator/faults                 switches one on
+  DELETE /_simulator/faults                 switches all off
+  GET    /_simulator/settings               the settings
+  PUT    /_simulator/settings               replaces them all; what is left out is as if its flag were not given
+  PUT    /_simulator/tokens                 replaces the tokens: {"token": "account"}
+  POST   /_simulator/bookings/{id}/cancel   cancels from outside, as the airline does
+  POST   /_simulator/bookings/{id}/change   changes from outside: {"origin": "BOM", "destination": "LON", "seats": 3}
+
+A fault is {"operation", "effect", "times", "skip", "status", "code", "detail", "retryAfter", "location", "delay"}. It
+strikes the calls of one operation (Account, Quote, Book, Get, Find, Change, Cancel; none means all), so many times (none
+means until it is cleared), after so many that it lets pass. Its effects:
+`

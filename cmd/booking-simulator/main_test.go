@@ -10,10 +10,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
+
+	"github.com/flight-operator/flight-operator/internal/booking/simulator"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,6 +88,8 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 		"too many words for a token": {[]string{"--write-ca", "y"}, "canary two three", "line 1"},
 		"a token file that is gone":  {[]string{"--write-ca", "y", "--token-file", "/nonexistent"}, "t", "--token-file"},
 		"a lag below nothing":        {[]string{"--write-ca", "y", "--read-lag", "-1s"}, "t", "--read-lag"},
+		"an answer before its call":  {[]string{"--write-ca", "y", "--latency", "-1s"}, "t", "--latency"},
+		"fewer calls than none":      {[]string{"--write-ca", "y", "--rate-limit", "-1"}, "t", "--rate-limit"},
 		"a certificate that is gone": {[]string{"--tls-dir", "/nonexistent"}, "t", "load certificate"},
 		"an argument":                {[]string{"token"}, "t", "unknown command"},
 	}
@@ -98,5 +104,44 @@ func TestWrongFlagsAreNamed(t *testing.T) {
 				t.Errorf("error = %v, want one about %s without the token", err, c.want)
 			}
 		})
+	}
+}
+
+func TestTheHelpNamesEverySettingSwitchAndEffect(t *testing.T) {
+	c := command()
+	help := c.Long + c.Flags().FlagUsages()
+	for _, effect := range simulator.Effects() {
+		if effect.Does() == "" || !strings.Contains(help, "\n  "+string(effect)+" ") {
+			t.Errorf("the help does not say what the effect %s does", effect)
+		}
+	}
+	for field := range reflect.TypeFor[simulator.Settings]().Fields() {
+		if name := field.Tag.Get("json"); !strings.Contains(help, name) {
+			t.Errorf("the help does not name the setting %s", name)
+		}
+	}
+	for field := range reflect.TypeFor[simulator.Fault]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "-" && !strings.Contains(help, `"`+name+`"`) {
+			t.Errorf("the help does not name the field %s of a fault", name)
+		}
+	}
+}
+
+func TestTheFlagsAreTheSettings(t *testing.T) {
+	o := defaultOptions()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.addFlags(flags)
+	if err := flags.Parse([]string{
+		"--idempotency-key-ttl=1s", "--no-lookup", "--read-lag=2s", "--processing=3s", "--processing-fails", "--latency=4s",
+		"--rate-limit=5.5", "--rate-burst=6", "--quote-ttl=7s", "--currency=USD",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	settings := reflect.ValueOf(o.settings())
+	for field, value := range settings.Fields() {
+		if value.IsZero() {
+			t.Errorf("no flag sets %s", field.Name)
+		}
 	}
 }

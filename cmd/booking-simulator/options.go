@@ -24,16 +24,22 @@ const defaultAccount = "acct-1"
 
 // options are the flags.
 type options struct {
-	bindAddress  string
-	adminAddress string
-	tlsDir       string
-	writeCA      string
-	tlsSANs      []string
-	tokenFile    string
-	keyTTL       time.Duration
-	readLag      time.Duration
-	processing   time.Duration
-	currency     string
+	bindAddress     string
+	adminAddress    string
+	tlsDir          string
+	writeCA         string
+	tlsSANs         []string
+	tokenFile       string
+	keyTTL          time.Duration
+	noLookup        bool
+	readLag         time.Duration
+	processing      time.Duration
+	processingFails bool
+	latency         time.Duration
+	rateLimit       float64
+	rateBurst       int
+	quoteTTL        time.Duration
+	currency        string
 }
 
 func defaultOptions() *options {
@@ -48,8 +54,14 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.tlsSANs, "tls-san", o.tlsSANs, "more host names or addresses of the made certificate, beside localhost, 127.0.0.1 and ::1")
 	fs.StringVar(&o.tokenFile, "token-file", o.tokenFile, "file with one token a line, each with its account behind a space; else "+tokensVariable)
 	fs.DurationVar(&o.keyTTL, "idempotency-key-ttl", o.keyTTL, "how long idempotency keys are remembered; 0 ignores them")
+	fs.BoolVar(&o.noLookup, "no-lookup", o.noLookup, "answer 501 to those who list bookings by a name")
 	fs.DurationVar(&o.readLag, "read-lag", o.readLag, "how long a commit is missing from reads")
 	fs.DurationVar(&o.processing, "processing", o.processing, "how long a new booking stays pending")
+	fs.BoolVar(&o.processingFails, "processing-fails", o.processingFails, "let pending bookings end as failed")
+	fs.DurationVar(&o.latency, "latency", o.latency, "how long every answer takes")
+	fs.Float64Var(&o.rateLimit, "rate-limit", o.rateLimit, "calls a second that an account may make, else 429 with Retry-After; 0 allows any number")
+	fs.IntVar(&o.rateBurst, "rate-burst", o.rateBurst, "calls that an account may make at once after a pause; 0 allows those of one second")
+	fs.DurationVar(&o.quoteTTL, "quote-ttl", o.quoteTTL, "how long a quote can be booked; 0 means 30m")
 	fs.StringVar(&o.currency, "currency", o.currency, "ISO 4217 currency of all prices")
 }
 
@@ -68,8 +80,11 @@ func (o *options) Validate() error {
 	if o.tlsDir == "" && o.writeCA == "" {
 		problems = append(problems, errors.New("--write-ca or --tls-dir: name one, else no client can trust the server"))
 	}
-	if o.keyTTL < 0 || o.readLag < 0 || o.processing < 0 {
-		problems = append(problems, errors.New("--idempotency-key-ttl, --read-lag, --processing: use durations that are not negative"))
+	if o.keyTTL < 0 || o.readLag < 0 || o.processing < 0 || o.latency < 0 || o.quoteTTL < 0 {
+		problems = append(problems, errors.New("--idempotency-key-ttl, --read-lag, --processing, --latency, --quote-ttl: use durations that are not negative"))
+	}
+	if o.rateLimit < 0 || o.rateBurst < 0 {
+		problems = append(problems, errors.New("--rate-limit, --rate-burst: use numbers that are not negative"))
 	}
 	if _, err := o.readTokens(); err != nil {
 		problems = append(problems, err)
@@ -80,8 +95,14 @@ func (o *options) Validate() error {
 func (o *options) settings() simulator.Settings {
 	return simulator.Settings{
 		IdempotencyKeyTTL: metav1.Duration{Duration: o.keyTTL},
+		NoLookup:          o.noLookup,
 		ReadLag:           metav1.Duration{Duration: o.readLag},
 		Processing:        metav1.Duration{Duration: o.processing},
+		ProcessingFails:   o.processingFails,
+		Latency:           metav1.Duration{Duration: o.latency},
+		RateLimit:         o.rateLimit,
+		RateBurst:         o.rateBurst,
+		QuoteTTL:          metav1.Duration{Duration: o.quoteTTL},
 		Currency:          o.currency,
 	}
 }

@@ -181,7 +181,7 @@ func TestAReleasedPermitGivesItsRoomBackOnce(t *testing.T) {
 	wantRefusal(t, book(g, t.Context()).Failure, booking.CodeRateLimited)
 }
 
-func TestPitfall14RetryAfterPausesEveryCallOfTheCredential(t *testing.T) {
+func TestScenario14RetryAfterPausesEveryCallOfTheCredential(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	p := &scripted{failure: &booking.CallError{
 		Class: booking.ClassThrottled, Code: "rate_limited", RetryAfter: 90 * time.Second,

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestPitfall16AddressesThatReachInwardAreForbidden(t *testing.T) {
+func TestScenario16AddressesThatReachInwardAreForbidden(t *testing.T) {
 	const (
 		always  = "always forbidden"
 		private = "needs allowPrivate"

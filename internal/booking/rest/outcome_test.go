@@ -229,7 +229,7 @@ func TestACancellationIsDoneOnceTheBookingIsCancelled(t *testing.T) {
 	}
 }
 
-func TestPitfall14RetryAfterIsReadAsSecondsAndAsADateAndCapped(t *testing.T) {
+func TestScenario14RetryAfterIsReadAsSecondsAndAsADateAndCapped(t *testing.T) {
 	const date = "Mon, 30 Nov 2026 12:00:00 GMT"
 	cases := map[string]struct {
 		header map[string]string

@@ -74,7 +74,7 @@ func waitFor(sim *simulator.Simulator, wanted func() bool) {
 	}
 }
 
-func TestPitfall13ATimeoutThatHadSucceededIsUnknownAndFoundLater(t *testing.T) {
+func TestScenario13ATimeoutThatHadSucceededIsUnknownAndFoundLater(t *testing.T) {
 	c := &clock{now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)}
 	sim, server := start(t, simulator.Options{Now: c.Now, Settings: simulator.Settings{
 		ReadLag: metav1.Duration{Duration: 20 * time.Second}, IdempotencyKeyTTL: metav1.Duration{Duration: time.Hour},
@@ -111,7 +111,7 @@ func TestPitfall13ATimeoutThatHadSucceededIsUnknownAndFoundLater(t *testing.T) {
 	}
 }
 
-func TestPitfall12ACallThatIsGivenUpIsUnknown(t *testing.T) {
+func TestScenario12ACallThatIsGivenUpIsUnknown(t *testing.T) {
 	sim, server := start(t, simulator.Options{})
 	p := dial(t, server, nil)
 	r := request(t, p, "ref-1")
@@ -133,7 +133,7 @@ func inject(t *testing.T, sim *simulator.Simulator, f simulator.Fault) {
 	}
 }
 
-func TestPitfall14ARefusalWithANewTraceIDEachTimeReadsTheSame(t *testing.T) {
+func TestScenario14ARefusalWithANewTraceIDEachTimeReadsTheSame(t *testing.T) {
 	sim, server := start(t, simulator.Options{})
 	p := dial(t, server, nil)
 	r := request(t, p, "ref-1")
@@ -144,7 +144,7 @@ func TestPitfall14ARefusalWithANewTraceIDEachTimeReadsTheSame(t *testing.T) {
 	}
 }
 
-func TestPitfall16TheServersWordsLeakNothing(t *testing.T) {
+func TestScenario16TheServersWordsLeakNothing(t *testing.T) {
 	sim, server := start(t, simulator.Options{})
 	p := dial(t, server, nil)
 	r := request(t, p, "ref-1")
@@ -174,7 +174,7 @@ func TestPitfall16TheServersWordsLeakNothing(t *testing.T) {
 	}
 }
 
-func TestPitfall16ARedirectIsNotFollowed(t *testing.T) {
+func TestScenario16ARedirectIsNotFollowed(t *testing.T) {
 	var reached atomic.Int32
 	inside := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(inside.Close)
@@ -193,7 +193,7 @@ func TestPitfall16ARedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestPitfall16AnEndpointThatResolvesInwardIsNotCalled(t *testing.T) {
+func TestScenario16AnEndpointThatResolvesInwardIsNotCalled(t *testing.T) {
 	sim, server := start(t, simulator.Options{})
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	if err != nil {
@@ -217,7 +217,7 @@ func TestPitfall16AnEndpointThatResolvesInwardIsNotCalled(t *testing.T) {
 	}
 }
 
-func TestPitfall17ACancellationIsGoneOnlyForItsOwnAccount(t *testing.T) {
+func TestScenario17ACancellationIsGoneOnlyForItsOwnAccount(t *testing.T) {
 	sim, server := start(t, simulator.Options{
 		Tokens: map[string]string{testToken: testAccount, "other-token": "acct-8"},
 	})

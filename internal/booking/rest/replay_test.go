@@ -42,7 +42,7 @@ func breaksReused(t *testing.T) (server *httptest.Server, arrived *atomic.Int32)
 // served is the context key of how many requests a connection brought.
 type served struct{}
 
-func TestPitfall21ExactlyOneRequestArrivesWhenAConnectionBreaks(t *testing.T) {
+func TestScenario21TheTransportThatRepeatsByItself(t *testing.T) {
 	writes := map[string]func(*Provider) booking.Outcome{
 		"book": func(p *Provider) booking.Outcome {
 			return p.Book(t.Context(), booking.BookRequest{

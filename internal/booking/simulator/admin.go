@@ -26,6 +26,7 @@ type Snapshot struct {
 //	PUT    /_simulator/settings               replaces them
 //	PUT    /_simulator/tokens                 replaces the tokens: {"token": "account"}; there is no way to read them
 //	POST   /_simulator/bookings/{id}/cancel   cancels from outside
+//	POST   /_simulator/bookings/{id}/change   changes from outside to the Order in the body
 //
 // It asks for no credential, so it belongs on a loopback listener; requests for any other host name are refused, which
 // keeps web pages in a browser on this machine out.
@@ -48,10 +49,14 @@ func (s *Simulator) AdminHandler() http.Handler {
 	mux.HandleFunc("GET /_simulator/settings", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.Settings()) })
 	mux.HandleFunc("PUT /_simulator/settings", func(w http.ResponseWriter, r *http.Request) {
 		var settings Settings
-		if readJSON(w, r, &settings) {
-			s.SetSettings(settings)
-			done(w, nil)
+		if !readJSON(w, r, &settings) {
+			return
 		}
+		err := settings.Validate()
+		if err == nil {
+			s.SetSettings(settings)
+		}
+		done(w, err)
 	})
 	mux.HandleFunc("PUT /_simulator/tokens", func(w http.ResponseWriter, r *http.Request) {
 		var tokens map[string]string
@@ -62,6 +67,12 @@ func (s *Simulator) AdminHandler() http.Handler {
 	})
 	mux.HandleFunc("POST /_simulator/bookings/{id}/cancel", func(w http.ResponseWriter, r *http.Request) {
 		done(w, s.CancelOutside(r.PathValue("id")))
+	})
+	mux.HandleFunc("POST /_simulator/bookings/{id}/change", func(w http.ResponseWriter, r *http.Request) {
+		var order Order
+		if readJSON(w, r, &order) {
+			done(w, s.ChangeOutside(r.PathValue("id"), order))
+		}
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopback(r.Host) {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -27,54 +28,61 @@ const (
 // Effect is what a fault does to a call.
 type Effect string
 
-// The effects. "before" means that nothing was committed, "after" that the call did all that it asks for.
+// The effects; their words say what each does. "before" means that nothing was committed, "after" that the call did all
+// that it asks for.
 const (
-	// EffectRefuse answers a problem: 422 sold_out unless the fault says otherwise. Nothing is committed.
-	EffectRefuse Effect = "refuse"
-	// EffectUnauthorized answers 401 token_refused.
+	EffectRefuse       Effect = "refuse"
 	EffectUnauthorized Effect = "unauthorized"
-	// EffectThrottle answers 429 with the fault's Retry-After.
-	EffectThrottle Effect = "throttle"
-	// EffectRedirect answers 307 to another host.
-	EffectRedirect Effect = "redirect"
-	// EffectErrorBefore answers a 5xx (500 unless the fault says otherwise) before the commit.
-	EffectErrorBefore Effect = "error-before"
-	// EffectErrorAfter commits and answers a 5xx.
-	EffectErrorAfter Effect = "error-after"
-	// EffectDropBefore closes the connection before the commit.
-	EffectDropBefore Effect = "drop-before"
-	// EffectDropAfter commits and closes the connection without an answer.
-	EffectDropAfter Effect = "drop-after"
-	// EffectTruncate commits and breaks the answer off in the middle.
-	EffectTruncate Effect = "truncate"
-	// EffectGarbage commits and answers with what only looks like JSON.
-	EffectGarbage Effect = "garbage"
-	// EffectHTML commits and answers with a web page.
-	EffectHTML Effect = "html"
-	// EffectNoID commits and answers without the booking's id.
-	EffectNoID Effect = "no-id"
-	// EffectHuge commits and answers with more than a client should read.
-	EffectHuge Effect = "huge"
-	// EffectEcho refuses, and repeats the caller's Authorization header and a new trace id in the problem's detail.
-	EffectEcho Effect = "echo"
-	// EffectDelayBefore waits before the commit, then goes on even if the caller is gone.
-	EffectDelayBefore Effect = "delay-before"
-	// EffectDelayAfter commits, then waits before it answers.
-	EffectDelayAfter Effect = "delay-after"
+	EffectThrottle     Effect = "throttle"
+	EffectRedirect     Effect = "redirect"
+	EffectErrorBefore  Effect = "error-before"
+	EffectErrorAfter   Effect = "error-after"
+	EffectDropBefore   Effect = "drop-before"
+	EffectDropAfter    Effect = "drop-after"
+	EffectResetBefore  Effect = "reset-before"
+	EffectResetAfter   Effect = "reset-after"
+	EffectTruncate     Effect = "truncate"
+	EffectGarbage      Effect = "garbage"
+	EffectHTML         Effect = "html"
+	EffectNoID         Effect = "no-id"
+	EffectHuge         Effect = "huge"
+	EffectEcho         Effect = "echo"
+	EffectDelayBefore  Effect = "delay-before"
+	EffectDelayAfter   Effect = "delay-after"
 )
 
-// phases say when an effect acts. One fault of each phase can act on a call.
-var phases = map[Effect]int{
-	EffectDelayBefore: 0,
-	EffectRefuse:      1, EffectUnauthorized: 1, EffectThrottle: 1, EffectRedirect: 1, EffectErrorBefore: 1,
-	EffectDropBefore: 1, EffectEcho: 1,
-	EffectDelayAfter: 2,
-	EffectErrorAfter: 3, EffectDropAfter: 3, EffectTruncate: 3, EffectGarbage: 3, EffectHTML: 3, EffectNoID: 3,
-	EffectHuge: 3,
+// effect is when an effect acts, and what it does in words. One fault of each phase can act on a call.
+type effect struct {
+	phase int
+	does  string
+}
+
+var effects = map[Effect]effect{
+	EffectDelayBefore:  {0, "waits for the fault's delay, or until the end, and then goes on even if the caller is gone"},
+	EffectRefuse:       {1, "answers a problem: 422 sold_out unless the fault says otherwise; nothing is committed"},
+	EffectUnauthorized: {1, "answers 401 token_refused; nothing is committed"},
+	EffectThrottle:     {1, "answers 429 with the fault's retryAfter; nothing is committed"},
+	EffectRedirect:     {1, "answers 307 to another host, or to the fault's location; nothing is committed"},
+	EffectErrorBefore:  {1, "answers a 5xx, 500 unless the fault says otherwise; nothing is committed"},
+	EffectDropBefore:   {1, "closes the connection; nothing is committed"},
+	EffectResetBefore:  {1, "resets the connection; nothing is committed"},
+	EffectEcho:         {1, "refuses, and repeats the caller's Authorization header and a new trace id in the detail"},
+	EffectDelayAfter:   {2, "commits, then waits for the fault's delay, or until the end, before it answers"},
+	EffectErrorAfter:   {3, "commits and answers a 5xx"},
+	EffectDropAfter:    {3, "commits and closes the connection without an answer"},
+	EffectResetAfter:   {3, "commits and resets the connection"},
+	EffectTruncate:     {3, "commits and breaks the answer off in the middle"},
+	EffectGarbage:      {3, "commits and answers with what only looks like JSON"},
+	EffectHTML:         {3, "commits and answers with a web page"},
+	EffectNoID:         {3, "commits and answers without the booking's id"},
+	EffectHuge:         {3, "commits and answers with more than a client should read"},
 }
 
 // Effects returns the known effects in the order of the alphabet, for help and for errors.
-func Effects() []Effect { return slices.Sorted(maps.Keys(phases)) }
+func Effects() []Effect { return slices.Sorted(maps.Keys(effects)) }
+
+// Does says what an effect does, for help.
+func (e Effect) Does() string { return effects[e].does }
 
 // Fault is something that goes wrong with calls of one kind.
 type Fault struct {
@@ -91,6 +99,8 @@ type Fault struct {
 	Detail string `json:"detail,omitempty"`
 	// RetryAfter is sent as the header: seconds or an HTTP date.
 	RetryAfter string `json:"retryAfter,omitempty"`
+	// Location is where a redirect leads; empty means a host that doesn't exist.
+	Location string `json:"location,omitempty"`
 	// Delay of the two delaying effects; zero means until Release is closed or the simulator is.
 	Delay metav1.Duration `json:"delay,omitzero"`
 	// Release ends a delay when it is closed (in-process tests; instead of sleeping).
@@ -116,7 +126,7 @@ func (s *Simulator) Inject(f Fault) error {
 
 func (f Fault) check() error {
 	operations := []Operation{"", OpAccount, OpQuote, OpBook, OpGet, OpFind, OpChange, OpCancel}
-	if _, ok := phases[f.Effect]; !ok {
+	if _, ok := effects[f.Effect]; !ok {
 		return fmt.Errorf("effect %q is none of %v", f.Effect, Effects())
 	}
 	if !slices.Contains(operations, f.Operation) {
@@ -158,7 +168,7 @@ type plan [4]*Fault
 func (s *Simulator) strike(op Operation) plan {
 	var p plan
 	for _, a := range s.faults {
-		phase := phases[a.Effect]
+		phase := effects[a.Effect].phase
 		if a.Operation != "" && a.Operation != op || p[phase] != nil {
 			continue
 		}
@@ -210,7 +220,7 @@ func (f *Fault) instead(w http.ResponseWriter, r *http.Request, traceID string) 
 	case EffectDropBefore:
 		panic(http.ErrAbortHandler) //nolint:forbidigo // the way that net/http offers to cut a connection
 	case EffectRedirect:
-		w.Header().Set("Location", "https://elsewhere.invalid"+r.URL.Path)
+		w.Header().Set("Location", cmp.Or(f.Location, "https://elsewhere.invalid"+r.URL.Path))
 		p = newProblem(http.StatusTemporaryRedirect, "moved", "Ask elsewhere.")
 	case EffectUnauthorized:
 		p = newProblem(http.StatusUnauthorized, "token_refused", "The token is not valid.")

@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -128,27 +127,6 @@ func (s *Simulator) Totals() Totals {
 		totals.Charged[code] = sum.Decimal()
 	}
 	return totals
-}
-
-// CancelOutside cancels a live booking as the airline or somebody with another program would. It fails on a booking
-// that isn't live.
-func (s *Simulator) CancelOutside(id string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.settle()
-	for _, r := range s.records {
-		if r.Booking().Id != id {
-			continue
-		}
-		if !r.live() {
-			return newProblem(http.StatusConflict, "not_cancellable", "The booking is not live.")
-		}
-		b := r.Booking()
-		b.Status = Cancelled
-		s.commit(r, "Outside", b, s.now())
-		return nil
-	}
-	return newProblem(http.StatusNotFound, "booking_not_found", "The ledger has no such booking.")
 }
 
 // Changed returns a channel that is closed at the next commit or call. Tests wait on it instead of sleeping: take the

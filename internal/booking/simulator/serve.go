@@ -76,6 +76,10 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, routes http.Ha
 	call, hit, known := s.arrive(r)
 	if hit[1] != nil {
 		s.hold(hit[0], call)
+		if hit[1].Effect == EffectResetBefore {
+			reset(w)
+			return
+		}
 		answer := &reply{header: w.Header(), status: http.StatusOK}
 		hit[1].instead(answer, r, s.newID())
 		s.send(w, answer, call)
@@ -87,6 +91,12 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, routes http.Ha
 		s.send(w, answer, call)
 		return
 	}
+	if wait := s.excess(call.Account); wait > 0 {
+		answer := &reply{header: w.Header()}
+		writeProblem(answer, tooMany(wait))
+		s.send(w, answer, call)
+		return
+	}
 	// The ledger goes on when the caller is gone.
 	ctx := context.WithValue(context.WithoutCancel(r.Context()), accountKey{}, call.Account)
 	answer := s.once(r.WithContext(ctx), call, func(w http.ResponseWriter, r *http.Request) {
@@ -94,6 +104,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, routes http.Ha
 		routes.ServeHTTP(w, r)
 	})
 	s.hold(hit[2], call)
+	s.linger()
 	if hit[3] != nil {
 		s.spoil(w, answer, hit[3], call)
 		return
@@ -163,6 +174,9 @@ func (s *Simulator) spoil(w http.ResponseWriter, answer *reply, f *Fault, call *
 	spoilt := &reply{header: w.Header(), status: answer.status}
 	w.Header().Set("Content-Type", "application/json")
 	switch f.Effect {
+	case EffectResetAfter:
+		reset(w)
+		return
 	case EffectDropAfter:
 		panic(http.ErrAbortHandler) //nolint:forbidigo // the way that net/http offers to cut a connection
 	case EffectTruncate:

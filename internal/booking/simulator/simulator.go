@@ -8,10 +8,12 @@ package simulator
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -27,10 +29,33 @@ type Settings struct {
 	Processing metav1.Duration `json:"processing"`
 	// ProcessingFails makes pending bookings end as failed instead of confirmed.
 	ProcessingFails bool `json:"processingFails"`
+	// Latency is how long every answer takes, once the call has done what it asks for.
+	Latency metav1.Duration `json:"latency"`
+	// RateLimit is how many calls a second an account may make. What is more is answered with 429 and the seconds to
+	// wait, and nothing is done. Zero: any number.
+	RateLimit float64 `json:"rateLimit"`
+	// RateBurst is how many calls an account may make at once after a pause; zero means those of one second.
+	RateBurst int `json:"rateBurst"`
 	// QuoteTTL is how long a quote can be booked; zero means 30 minutes.
 	QuoteTTL metav1.Duration `json:"quoteTTL"`
 	// Currency of all prices; empty means EUR.
 	Currency string `json:"currency"`
+}
+
+// Validate names what no provider can be like.
+func (s Settings) Validate() error {
+	for name, d := range map[string]metav1.Duration{
+		"idempotencyKeyTTL": s.IdempotencyKeyTTL, "readLag": s.ReadLag, "processing": s.Processing, "latency": s.Latency,
+		"quoteTTL": s.QuoteTTL,
+	} {
+		if d.Duration < 0 {
+			return fmt.Errorf("%s is %s: a time is not negative", name, d.Duration)
+		}
+	}
+	if s.RateLimit < 0 || s.RateBurst < 0 {
+		return errors.New("rateLimit and rateBurst are not negative")
+	}
+	return nil
 }
 
 // Options are what a Simulator is made with.
@@ -58,6 +83,7 @@ type Simulator struct {
 	quotes   map[string]quote
 	records  []*Record
 	keys     map[string]*stored
+	limiters map[string]*rate.Limiter // by account
 	calls    []*Call
 	breaches []Violation
 	changed  chan struct{}
@@ -67,7 +93,8 @@ type Simulator struct {
 func New(o Options) *Simulator {
 	s := &Simulator{
 		now: o.Now, newID: o.NewID, done: make(chan struct{}), settings: o.Settings,
-		quotes: map[string]quote{}, keys: map[string]*stored{}, changed: make(chan struct{}),
+		quotes: map[string]quote{}, keys: map[string]*stored{}, limiters: map[string]*rate.Limiter{},
+		changed: make(chan struct{}),
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -113,11 +140,12 @@ func (s *Simulator) Settings() Settings {
 	return s.settings
 }
 
-// SetSettings replaces the settings.
+// SetSettings replaces the settings, which must be valid. Each account may make its burst of calls anew.
 func (s *Simulator) SetSettings(settings Settings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settings = settings
+	clear(s.limiters)
 }
 
 // Handler serves the booking API.

@@ -277,7 +277,11 @@ func TestTheAdminHandlerSwitchesAndShows(t *testing.T) {
 		{"POST", "/_simulator/faults", `{"efect":"refuse"}`, 400},
 		{"PUT", "/_simulator/settings", `{"currency":"USD","readLag":"5s"}`, 204},
 		{"PUT", "/_simulator/tokens", `{"canary":"acct-9"}`, 204},
+		{"PUT", "/_simulator/settings", `{"rateLimit":-1}`, 400},
+		{"PUT", "/_simulator/settings", `{"latency":"-1s"}`, 400},
 		{"POST", "/_simulator/bookings/bk-none/cancel", "", 404},
+		{"POST", "/_simulator/bookings/bk-none/change", orderJSON, 404},
+		{"POST", "/_simulator/bookings/bk-none/change", `{"origin":"BOM"}`, 422},
 		{"GET", "/_simulator/ledger", "", 200},
 		{"DELETE", "/_simulator/faults", "", 204},
 	}
@@ -292,22 +296,4 @@ func TestTheAdminHandlerSwitchesAndShows(t *testing.T) {
 	foreign := httptest.NewRecorder()
 	w.sim.AdminHandler().ServeHTTP(foreign, httptest.NewRequest("GET", "http://evil.example.com/_simulator/ledger", nil))
 	w.wantProblem(foreign, 403, "forbidden")
-}
-
-func TestABookingCancelledOutsideIsNotLive(t *testing.T) {
-	w := newWorld(t, simulator.Settings{})
-	var b simulator.Booking
-	w.decode(w.call("POST", "/bookings", w.body("ref-1", "team-a/x")), 201, &b)
-	if totals := w.sim.Totals(); totals.Live != 1 || totals.Seats != 2 || totals.Charged["EUR"] != b.Price.Amount {
-		t.Errorf("totals = %+v, want one booking of %s", totals, b.Price.Amount)
-	}
-	if err := w.sim.CancelOutside(b.Id); err != nil {
-		t.Fatalf("cancel outside: %v", err)
-	}
-	if w.sim.CancelOutside(b.Id) == nil {
-		t.Error("a booking that isn't live was cancelled again")
-	}
-	if totals := w.sim.Totals(); totals.Live != 0 || totals.Cancelled != 1 {
-		t.Errorf("totals = %+v, want it cancelled", totals)
-	}
 }
