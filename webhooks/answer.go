@@ -48,6 +48,8 @@ type outcome struct {
 	// fields are the paths that were refused, without their values.
 	fields    []string
 	evaluated []policy.PolicyResult
+	// rights are the verbs that the API server was asked about.
+	rights []rightAsked
 	// err is why nothing could be decided; nil otherwise.
 	err error
 }

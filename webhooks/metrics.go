@@ -11,12 +11,15 @@ import (
 // Metrics counts decisions and measures reviews.
 type Metrics struct {
 	decisions *prometheus.CounterVec
+	rights    *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 }
 
 // NewMetrics registers the metrics, or takes up those that the registry has already:
 //
 //   - flight_operator_policy_decisions_total{policy, result}: what each policy said (allow, deny, warn, error);
+//   - flight_operator_decision_rights_total{verb, result}: whether somebody who adopts, resolves or retains by annotation had
+//     the right to (allowed, denied, undecided);
 //   - flight_operator_admission_duration_seconds{webhook, result}: how long a review took, and how it ended (allowed,
 //     denied, undecided).
 //
@@ -29,6 +32,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
+	rights, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "flight_operator_decision_rights_total",
+		Help: "Questions at admission whether a user has the verb adopt, resolve or retain, by verb and result.",
+	}, []string{"verb", "result"}))
+	if err != nil {
+		return nil, err
+	}
 	latency, err := register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "flight_operator_admission_duration_seconds",
 		Help:    "Time that the webhook took for a review, by webhook and result.",
@@ -37,7 +47,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Metrics{decisions: decisions, latency: latency}, nil
+	return &Metrics{decisions: decisions, rights: rights, latency: latency}, nil
 }
 
 func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
@@ -58,5 +68,8 @@ func (m *Metrics) observe(webhook string, out outcome, took time.Duration) {
 	m.latency.WithLabelValues(webhook, out.result).Observe(took.Seconds())
 	for _, e := range out.evaluated {
 		m.decisions.WithLabelValues(e.Policy, e.Result).Inc()
+	}
+	for _, r := range out.rights {
+		m.rights.WithLabelValues(r.verb, r.result).Inc()
 	}
 }

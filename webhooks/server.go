@@ -54,6 +54,8 @@ type Options struct {
 	Policies Decider
 	// Synced says whether Policies holds every policy as it stands; while it doesn't, tickets are refused.
 	Synced func() bool
+	// Rights says who may adopt, resolve and retain.
+	Rights Rights
 	// Cached reads namespaces and booking providers from a cache.
 	Cached client.Reader
 	// Live reads them from the API server, for the rare question that a cache may answer too late.
@@ -75,7 +77,9 @@ func Register(server Server, o Options) {
 
 // Handlers returns all webhooks by path.
 func Handlers(o Options) map[string]http.Handler {
-	tickets := ticketValidator{policies: o.Policies, synced: o.Synced, cached: o.Cached, live: o.Live, clock: o.Clock}
+	tickets := ticketValidator{
+		policies: o.Policies, rights: o.Rights, synced: o.Synced, cached: o.Cached, live: o.Live, clock: o.Clock,
+	}
 	policies := policyValidator{slots: make(chan struct{}, maxCompiles), compile: policy.Validate}
 	providers := providerValidator{live: o.Live}
 	logger := func(_ logr.Logger, req *admission.Request) logr.Logger {

@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"testing"
 	"time"
@@ -60,6 +61,8 @@ func (s *shelf) failure(name string) error {
 // world is a webhook server with a real engine.
 type world struct {
 	engine   *policy.Engine
+	rights   *rightsOf
+	registry *prometheus.Registry
 	cached   *shelf
 	live     *shelf
 	synced   bool
@@ -68,7 +71,7 @@ type world struct {
 
 func newWorld(t *testing.T, policies ...*flightsv1.FlightPolicy) *world {
 	t.Helper()
-	w := &world{engine: policy.NewEngine(), synced: true}
+	w := &world{engine: policy.NewEngine(), rights: &rightsOf{}, synced: true}
 	provider := flightsv1.BookingProvider{ObjectMeta: metav1.ObjectMeta{Name: "main"}, Spec: flightsv1.BookingProviderSpec{Default: true}}
 	w.cached = &shelf{namespaces: map[string]map[string]string{"team-a": {"tier": "gold"}}, providers: []flightsv1.BookingProvider{provider}}
 	w.live = &shelf{namespaces: map[string]map[string]string{"team-a": nil, "new": nil}, providers: w.cached.providers}
@@ -83,12 +86,13 @@ func newWorld(t *testing.T, policies ...*flightsv1.FlightPolicy) *world {
 
 func (w *world) serve(t *testing.T, decider Decider) {
 	t.Helper()
-	counters, err := NewMetrics(prometheus.NewRegistry())
+	w.registry = prometheus.NewRegistry()
+	counters, err := NewMetrics(w.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.handlers = Handlers(Options{
-		Policies: decider, Synced: func() bool { return w.synced }, Cached: w.cached, Live: w.live,
+		Policies: decider, Synced: func() bool { return w.synced }, Rights: w.rights, Cached: w.cached, Live: w.live,
 		Clock: clocktesting.NewFakePassiveClock(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)), Metrics: counters, Log: logr.Discard(),
 	})
 }
@@ -96,6 +100,27 @@ func (w *world) serve(t *testing.T, decider Decider) {
 func (w *world) review(t *testing.T, path string, req admission.Request) admission.Response {
 	t.Helper()
 	return w.handlers[path].(*admission.Webhook).Handle(t.Context(), req)
+}
+
+// counted returns what a counter with these labels stands at.
+func (w *world) counted(t *testing.T, name string, labels map[string]string) float64 {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			has := map[string]string{}
+			for _, pair := range m.GetLabel() {
+				has[pair.GetName()] = pair.GetValue()
+			}
+			if family.GetName() == name && maps.Equal(has, labels) {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
 }
 
 // create and update make the reviews that the API server would send.

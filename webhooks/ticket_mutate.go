@@ -44,7 +44,7 @@ func (d *draft) ends() ends {
 	return ends{e.From, e.To}
 }
 
-// mutateTicket writes down who asked, keeps the finalizer on and labels the route. A second run changes nothing.
+// mutateTicket writes down who asked and who decided, keeps the finalizer on and labels the route. A second run changes nothing.
 func mutateTicket(_ context.Context, req admission.Request) outcome {
 	ticket, old, err := decodePair[draft](req)
 	if err != nil {
@@ -62,6 +62,7 @@ func mutateTicket(_ context.Context, req admission.Request) outcome {
 		restore(ticket.Metadata.Annotations, old.Metadata.Annotations, &ticket.Metadata.Annotations,
 			flightsv1.RequestedByAnnotation, flightsv1.RequestedByGroupsAnnotation)
 	}
+	stampDecider(&ticket.Metadata, old, req.UserInfo.Username)
 	keepFinalizer(&ticket.Metadata, old)
 	labelRoute(ticket, old)
 
@@ -84,6 +85,22 @@ func stampRequester(m *metav1.ObjectMeta, user authenticationv1.UserInfo) error 
 	m.Annotations[flightsv1.RequestedByAnnotation] = user.Username
 	m.Annotations[flightsv1.RequestedByGroupsAnnotation] = string(groups)
 	return nil
+}
+
+// stampDecider stores who decides something by annotation, and otherwise keeps who did last: nobody can name somebody
+// else. Whether the user may decide is the validating webhook's question.
+func stampDecider(m *metav1.ObjectMeta, old *draft, username string) {
+	var before map[string]string
+	if old != nil {
+		before = old.Metadata.Annotations
+	}
+	for _, d := range decisions() {
+		if d.decides(m.Annotations, before) {
+			m.Annotations[flightsv1.DecidedByAnnotation] = username
+			return
+		}
+	}
+	restore(m.Annotations, before, &m.Annotations, flightsv1.DecidedByAnnotation)
 }
 
 // capGroups returns the groups that policies see, sorted: the same at admission and, from the annotation, later.

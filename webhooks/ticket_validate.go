@@ -26,6 +26,7 @@ import (
 // reasons in one answer.
 type ticketValidator struct {
 	policies     Decider
+	rights       Rights
 	synced       func() bool
 	cached, live client.Reader
 	clock        clock.PassiveClock
@@ -41,6 +42,8 @@ type ticketReview struct {
 	warnings    []string
 	// notes are warnings of what comes once the ticket is stored; who is refused needs none.
 	notes []string
+	// rights are the questions about verbs that were asked.
+	rights []rightAsked
 }
 
 func (v ticketValidator) decide(ctx context.Context, req admission.Request) outcome {
@@ -49,6 +52,16 @@ func (v ticketValidator) decide(ctx context.Context, req admission.Request) outc
 		return undecided(req, err)
 	}
 	r := &ticketReview{req: req, ticket: ticket, old: old}
+	out := v.review(ctx, r)
+	out.rights = r.rights
+	return out
+}
+
+func (v ticketValidator) review(ctx context.Context, r *ticketReview) outcome {
+	if err := v.checkDecisions(ctx, r); err != nil {
+		return undecided(r.req, err)
+	}
+	r.checkPollInterval()
 	if settled, out := r.settled(); settled {
 		return out
 	}
@@ -56,35 +69,34 @@ func (v ticketValidator) decide(ctx context.Context, req admission.Request) outc
 	r.checkPrice()
 	r.checkDates(v.clock.Now())
 	if err := v.checkProvider(ctx, r); err != nil {
-		return undecided(req, err)
+		return undecided(r.req, err)
 	}
 	if !r.routeKnown {
 		r.warnings = append(r.warnings, "the policies were not asked: they need to know from and to")
-		return forbid(req, r.reasons, r.warnings)
+		return forbid(r.req, r.reasons, r.warnings)
 	}
 	return v.ask(ctx, r)
 }
 
 // settled answers without a policy where none may have a say: a ticket that is being deleted can't change any more, and
-// one whose spec, labels and annotations stay as they are was decided on before.
+// one whose spec, labels and annotations stay as they are, as far as policies see them, was decided on before.
 func (r *ticketReview) settled() (bool, outcome) {
 	if r.old == nil {
 		return false, outcome{}
 	}
 	same := equality.Semantic.DeepEqual(r.ticket.Spec, r.old.Spec)
-	if r.old.DeletionTimestamp != nil {
-		if same {
-			return true, allow(nil)
-		}
-		return true, forbid(r.req, []reason{{
-			source: "spec", field: "spec", code: metav1.CauseTypeForbidden,
-			text: "the ticket is being deleted, so its spec can't change; wait until it is gone and create another",
-		}}, nil)
+	switch {
+	case r.old.DeletionTimestamp != nil && !same:
+		r.refuseField("spec", metav1.CauseTypeForbidden,
+			"the ticket is being deleted, so its spec can't change; wait until it is gone and create another")
+	case r.old.DeletionTimestamp != nil:
+	case !same || !policy.SameMetadata(r.ticket, r.old):
+		return false, outcome{}
 	}
-	if same && policy.SameMetadata(r.ticket, r.old) {
-		return true, allow(nil)
+	if len(r.reasons) > 0 {
+		return true, forbid(r.req, r.reasons, nil)
 	}
-	return false, outcome{}
+	return true, allow(nil)
 }
 
 // resolve finds out what from and to mean. The route stays known where both ends are, even if they are one place: the

@@ -120,8 +120,13 @@ func serveReviews(mgr ctrl.Manager, engine *policy.Engine, synced func() bool) e
 			return fmt.Errorf("cache %T: %w", kind, err)
 		}
 	}
+	users, err := newRights(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
 	webhooks.Register(mgr.GetWebhookServer(), webhooks.Options{
 		Policies: engine,
+		Rights:   users,
 		Synced:   synced,
 		Cached:   mgr.GetClient(),
 		Live:     mgr.GetAPIReader(),

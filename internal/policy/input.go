@@ -38,12 +38,17 @@ func SameMetadata(a, b *flightsv1.FlightTicket) bool {
 	return maps.Equal(a.Labels, b.Labels) && maps.Equal(ticketAnnotations(a), ticketAnnotations(b))
 }
 
-// ticketAnnotations are those that policies see: not kubectl's, and not the one that asks the controller for another try,
-// which must stay free for tickets that a younger policy would refuse.
+// ticketAnnotations are those that policies see: not kubectl's, and not those that ask the controller for another try or
+// decide about a booking that exists, which must stay free for tickets that a younger policy would refuse. Who may decide
+// is RBAC's to say.
 func ticketAnnotations(t *flightsv1.FlightTicket) map[string]string {
 	seen := maps.Clone(t.Annotations)
-	delete(seen, lastApplied)
-	delete(seen, flightsv1.ReconcileRequestedAtAnnotation)
+	for _, unseen := range []string{
+		lastApplied, flightsv1.ReconcileRequestedAtAnnotation, flightsv1.AdoptBookingAnnotation,
+		flightsv1.ResolveOperationAnnotation, flightsv1.RetainBookingAnnotation, flightsv1.DecidedByAnnotation,
+	} {
+		delete(seen, unseen)
+	}
 	return seen
 }
 
