@@ -9,6 +9,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/flight-operator/flight-operator/internal/quota"
 )
 
 const (
@@ -22,6 +24,8 @@ const (
 type answer struct {
 	denials  []Denial
 	warnings []Warning
+	// claims are sorted by bucket; oldClaims are those of the old ticket.
+	claims, oldClaims []quota.Claim
 }
 
 // read takes the contract rules out of a result. Anything but what the contract says is an error.
@@ -46,6 +50,12 @@ func (rev *revision) read(r topdown.QueryResult) (answer, error) {
 		})
 		if err != nil {
 			return answer{}, fmt.Errorf("warn: %w", err)
+		}
+	}
+	if quotas, ok := r[ast.Var(RuleQuota)]; ok {
+		var err error
+		if a.claims, err = rev.readClaims(quotas); err != nil {
+			return answer{}, fmt.Errorf("%s: %w", RuleQuota, err)
 		}
 	}
 	a.cap(rev.name)

@@ -26,6 +26,7 @@ type revision struct {
 	match       matcher
 	executable
 	quarantine quarantine
+	counting   quarantine // of counts, which run for all tickets in a row
 }
 
 // executable is what can be evaluated: a program and its parameters.
@@ -34,12 +35,18 @@ type executable struct {
 	parameters field
 }
 
-// compilePolicy does all that can be done before the first ticket. On failure the revision has no program but still
-// knows its match and enforcement, and the error is a *CompileError.
-//
-// known finds a program that is held already for the same text; it may be nil. Policies made of one library text share
-// one program, which is most of what they weigh and of the time that they take to compile.
-func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits, known func(source string) *program) (*revision, error) {
+// compilation is what policies are compiled with.
+type compilation struct {
+	limits limits
+	acts   []Rule // what the calling program acts on
+	// known finds a program that is held already for the same text; it may be nil. Policies made of one library text
+	// share one program, which is most of what they weigh and of the time that they take to compile.
+	known func(source string) *program
+}
+
+// compile does all that can be done before the first ticket. On failure the revision has no program but still knows its
+// match and enforcement, and the error is a *CompileError.
+func (c compilation) compile(ctx context.Context, p *flightsv1.FlightPolicy) (*revision, error) {
 	rev := &revision{
 		name: p.Name, uid: p.UID, generation: p.Generation, digest: digest(p),
 		enforcement: enforcement(p.Spec.Enforcement),
@@ -56,10 +63,10 @@ func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits, kno
 	if problem != nil {
 		return rev, compileError(append(problems, *problem))
 	}
-	text := moduleText{source, from}
-	built, found := withinBudget(ctx, l.compile, text, func() (executable, []Problem) {
-		if known != nil {
-			if program := known(source); program != nil {
+	text := moduleText{source, from, c.acts}
+	built, found := withinBudget(ctx, c.limits.compile, text, func() (executable, []Problem) {
+		if c.known != nil {
+			if program := c.known(source); program != nil {
 				return program.with(p.Spec.Parameters)
 			}
 		}
@@ -68,8 +75,11 @@ func compilePolicy(ctx context.Context, p *flightsv1.FlightPolicy, l limits, kno
 	if problems = append(problems, found...); len(problems) > 0 {
 		return rev, compileError(problems)
 	}
+	if found := built.program.checkMatch(p.Spec.Match); len(found) > 0 {
+		return rev, compileError(found)
+	}
 	rev.executable = built
-	if found := rev.tryOut(ctx, text, l); len(found) > 0 {
+	if found := rev.tryOut(ctx, text, c.limits); len(found) > 0 {
 		rev.executable = executable{}
 		return rev, compileError(found)
 	}

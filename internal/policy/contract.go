@@ -1,32 +1,49 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/types"
 )
+
+// Rule is a contract rule that not every program acts on.
+type Rule string
+
+// The rules that a program must say it acts on. An engine of one that doesn't refuses policies with such a rule: what
+// nobody acts on would be admitted in silence.
+const (
+	RuleQuota Rule = "quota"
+)
+
+// Rules lists all of them.
+func Rules() []Rule { return []Rule{RuleQuota} }
 
 // contractRule is a rule that the engine reads of a module.
 type contractRule struct {
 	name string
-	// supported is false for a rule that a later version will read. It is refused by name and not ignored: a policy
-	// that counts on it would allow what its author wants held back.
-	supported bool
-	// objects says that an element may be an object of msg, code and details besides a text.
-	objects bool
+	// always says that every program acts on the rule. Another rule is refused by name and not ignored, unless the
+	// program acts on it: a policy that counts on it would allow what its author wants held back.
+	always bool
+	// text says that an element may be a text; fields, that it may be an object of these.
+	text   bool
+	fields []elementField
 }
 
 // contract is the closed list of contract rules, all partial sets. What isn't here, and isn't used by one that is, is
 // refused: it would do nothing.
 var contract = []contractRule{
-	{name: "deny", supported: true, objects: true},
-	{name: "warn", supported: true},
-	{name: "hold"},
+	{name: "deny", always: true, text: true, fields: []elementField{
+		{name: "msg", kind: kindText, required: true}, {name: "code", kind: kindText}, {name: "details"},
+	}},
+	{name: "warn", always: true, text: true},
+	{name: "hold", text: true},
 	{name: "mutate"},
-	{name: "quota"},
+	{name: string(RuleQuota), fields: []elementField{
+		{name: "key", kind: kindText, required: true}, {name: "scope", kind: kindText, required: true},
+		{name: "amount", kind: kindNumber, required: true}, {name: "limit", kind: kindNumber, required: true},
+		{name: "resets", kind: kindText}, {name: "retain", kind: kindBoolean}, {name: "warn_at", kind: kindNumber},
+	}},
 }
 
 func contractRuleOf(name string) (contractRule, bool) {
@@ -37,15 +54,37 @@ func contractRuleOf(name string) (contractRule, bool) {
 	return contract[i], true
 }
 
+func contractNames() []string {
+	names := make([]string, len(contract))
+	for i, c := range contract {
+		names[i] = c.name
+	}
+	return names
+}
+
+// supports says whether the engine acts on a rule, or its caller does.
+func (t moduleText) supports(c contractRule) bool {
+	return c.always || slices.Contains(t.acts, Rule(c.name))
+}
+
 // supportedRules are the names that a policy may define, for messages.
-func supportedRules() []string {
+func (t moduleText) supportedRules() []string {
 	var names []string
 	for _, c := range contract {
-		if c.supported {
+		if t.supports(c) {
 			names = append(names, c.name)
 		}
 	}
 	return names
+}
+
+// listed is a list in words: a, b and c.
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // ruleName is the first part of a rule's name: "deny" of deny.foo contains ...
@@ -69,12 +108,11 @@ func (t moduleText) checkContract(module *ast.Module) []Problem {
 		}
 		found = true
 		switch {
-		case !c.supported:
+		case !t.supports(c):
 			problems = append(problems, t.at(r.Location, "the rule %s isn't supported by this version: there are %s",
-				c.name, strings.Join(supportedRules(), " and ")))
+				c.name, listed(t.supportedRules())))
 		case !isPartialSet(r):
-			problems = append(problems, t.at(r.Location, "%s must be a partial set, not %s: write %s contains msg if { ... msg := \"...\" }",
-				c.name, kindOf(r), c.name))
+			problems = append(problems, t.at(r.Location, "%s must be a partial set, not %s: write %s", c.name, kindOf(r), c.example()))
 		}
 	}
 	if !found {
@@ -104,7 +142,7 @@ func kindOf(r *ast.Rule) string {
 
 // checkUnused refuses rules that no contract rule uses, directly or by way of others.
 func (t moduleText) checkUnused(resolved *ast.Module) []Problem {
-	used := usedRules(resolved)
+	used := usedRules(resolved, contractNames()...)
 	var problems []Problem
 	told := map[string]bool{}
 	for _, r := range resolved.Rules {
@@ -117,13 +155,13 @@ func (t moduleText) checkUnused(resolved *ast.Module) []Problem {
 		}
 		told[name] = true
 		problems = append(problems, t.at(r.Location, "the rule %s is never used: the engine reads %s, and %s isn't used by one of them%s",
-			name, strings.Join(supportedRules(), " and "), name, didYouMean(name, supportedRules())))
+			name, listed(t.supportedRules()), name, didYouMean(name, t.supportedRules())))
 	}
 	return problems
 }
 
-// usedRules are the names of the rules that can be reached from the contract rules.
-func usedRules(resolved *ast.Module) map[string]bool {
+// usedRules are the names of the rules that can be reached from some rules, these among them.
+func usedRules(resolved *ast.Module, from ...string) map[string]bool {
 	uses := map[string][]string{}
 	for _, r := range resolved.Rules {
 		uses[ruleName(r)] = append(uses[ruleName(r)], namesUsed(r, resolved)...)
@@ -139,8 +177,8 @@ func usedRules(resolved *ast.Module) map[string]bool {
 			visit(next)
 		}
 	}
-	for _, c := range contract {
-		visit(c.name)
+	for _, name := range from {
+		visit(name)
 	}
 	return used
 }
@@ -159,72 +197,4 @@ func namesUsed(r *ast.Rule, resolved *ast.Module) []string {
 		return false
 	})
 	return names
-}
-
-// checkElements refuses contract rules whose elements have a type that the engine doesn't take.
-func (t moduleText) checkElements(module *ast.Module, env *ast.TypeEnv) []Problem {
-	var problems []Problem
-	told := map[string]bool{}
-	for _, r := range module.Rules {
-		c, ok := contractRuleOf(ruleName(r))
-		if !ok || !c.supported || told[c.name] || !isPartialSet(r) {
-			continue
-		}
-		told[c.name] = true
-		set, ok := env.GetByRef(module.Package.Path.Append(ast.StringTerm(c.name))).(*types.Set)
-		if !ok {
-			continue
-		}
-		if wrong := c.wrongElement(set.Of()); wrong != "" {
-			problems = append(problems, t.at(r.Location, "an element of %s %s", c.name, wrong))
-		}
-	}
-	return problems
-}
-
-// wrongElement says what is wrong with a type of elements, or "".
-func (c contractRule) wrongElement(element types.Type) string {
-	switch e := element.(type) {
-	case types.String:
-		return ""
-	case types.Any:
-		for _, one := range e {
-			if wrong := c.wrongElement(one); wrong != "" {
-				return wrong
-			}
-		}
-		return "" // any: told at evaluation
-	case *types.Object:
-		if c.objects {
-			return wrongObject(e)
-		}
-	}
-	if c.objects {
-		return fmt.Sprintf("must be a text or {\"msg\": ..., \"code\": ..., \"details\": ...}, not %s", types.Sprint(element))
-	}
-	return fmt.Sprintf("must be a text, not %s", types.Sprint(element))
-}
-
-func wrongObject(o *types.Object) string {
-	if o.DynamicProperties() != nil {
-		return "" // told at evaluation
-	}
-	fields := []string{"msg", "code", "details"}
-	for _, key := range o.Keys() {
-		name, ok := key.(string)
-		if !ok || !slices.Contains(fields, name) {
-			return fmt.Sprintf("has the unknown field %v: there are msg, code and details%s", key, didYouMean(fmt.Sprint(key), fields))
-		}
-	}
-	if o.Select("msg") == nil {
-		return "has no msg"
-	}
-	for _, name := range []string{"msg", "code"} {
-		switch tpe := o.Select(name).(type) {
-		case nil, types.String, types.Any:
-		default:
-			return fmt.Sprintf("has a %s of type %s where a text is due", name, types.Sprint(tpe))
-		}
-	}
-	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/quota"
 )
 
 // The results that a PolicyResult can have.
@@ -43,6 +44,10 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
+	tickets, err := newHoldings(r, policies)
+	if err != nil {
+		return Decision{}, err
+	}
 	// Those that only warn come last: the time that they take may cost others' warnings, and never a refusal.
 	slices.SortStableFunc(policies, func(a, b *held) int {
 		return cmp.Compare(enforcementOrder(a), enforcementOrder(b))
@@ -51,6 +56,9 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	for _, h := range policies {
 		start := time.Now()
 		a, err := h.ask(ctx, shared, &over, e.limits.policy)
+		if err == nil {
+			err = h.claims(ctx, tickets, &a, e.limits.policy)
+		}
 		d.add(h.inForce(), a, err, time.Since(start))
 	}
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
@@ -107,7 +115,7 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 	result := PolicyResult{Policy: rev.name, Result: ResultAllow, Duration: took, Err: err}
 	switch {
 	case err != nil:
-		result.Result = ResultError
+		a, result.Result = answer{}, ResultError
 		reason := strings.Join(strings.Fields(err.Error()), " ") // OPA breaks some of its messages into lines
 		message := fmt.Sprintf("policy %s could not be evaluated: %s; ask a cluster admin", rev.name, shorten(reason))
 		if enforced {
@@ -126,6 +134,7 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 	case len(a.warnings) > 0:
 		result.Result = ResultWarn
 	}
+	d.addClaims(rev, a)
 	d.Warnings = append(d.Warnings, a.warnings...)
 	d.Evaluated = append(d.Evaluated, result)
 }
@@ -141,4 +150,7 @@ func (d *Decision) sort() {
 		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message))
 	})
 	d.Warnings = slices.Compact(d.Warnings)
+	for _, claims := range [][]quota.Claim{d.Claims, d.BookingClaims, d.WarnClaims, d.OldClaims} {
+		sortClaims(claims)
+	}
 }

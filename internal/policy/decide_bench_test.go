@@ -54,7 +54,7 @@ func setLike(tb testing.TB, e *Engine, n int, build func(int) *flightsv1.FlightP
 	if n == 0 {
 		return
 	}
-	first, err := compilePolicy(tb.Context(), build(0), e.limits, nil)
+	first, err := compilation{limits: e.limits}.compile(tb.Context(), build(0))
 	if err != nil {
 		tb.Fatal(err)
 	}

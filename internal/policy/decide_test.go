@@ -165,7 +165,7 @@ func TestRegoThatAllocatesTooMuchIsRefusedWhenItIsApplied(t *testing.T) {
 		"short := \"" + strings.Repeat("x", 2000) + "\"\n"
 	l := defaultLimits()
 	l.policy, l.allocations = time.Minute, 1<<20
-	_, err := compilePolicy(t.Context(), regoPolicy("a", rego), l, nil)
+	_, err := compilation{limits: l}.compile(t.Context(), regoPolicy("a", rego))
 	if want := "it allocates more than the 1 MiB that a policy has"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

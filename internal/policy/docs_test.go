@@ -19,6 +19,7 @@ import (
 const (
 	guide      = "../../docs/policies.md"
 	inputGuide = "../../docs/policy-input.md"
+	quotaGuide = "../../docs/policy-quotas.md"
 )
 
 func readPage(t *testing.T, file string) string {
@@ -35,6 +36,7 @@ func TestTheGuideTablesAreFresh(t *testing.T) {
 	for _, c := range []struct{ file, name, text string }{
 		{inputGuide, "input", inputTable(t)},
 		{guide, "builtins", builtinTable()},
+		{quotaGuide, "claims", claimTable()},
 	} {
 		page := readPage(t, c.file)
 		begin, end := "<!-- generated: "+c.name+" -->\n", "<!-- end of "+c.name+" -->"
@@ -159,13 +161,41 @@ func builtinTable() string {
 	return b.String()
 }
 
+// claimTable lists what a claim may see.
+func claimTable() string {
+	var b strings.Builder
+	b.WriteString("| path | when |\n|---|---|\n")
+	for _, path := range claimPaths {
+		fmt.Fprintf(&b, "| `%v` | always |\n", path)
+	}
+	for _, path := range offerPaths {
+		fmt.Fprintf(&b, "| `%v` | with `stage: Booking` |\n", path)
+	}
+	return b.String()
+}
+
 var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 
-// TestTheGuideSnippetsAreWhatItSays compiles each manifest and module of the page as the engine does. What is followed by
+// TestTheGuideSnippetsAreWhatTheySay compiles each manifest and module of the pages as the engine does. What is followed by
 // a comment "refused:" must be refused in these words.
-func TestTheGuideSnippetsAreWhatItSays(t *testing.T) {
-	manifests, modules, refusals := 0, 0, 0
-	for _, block := range fence.FindAllStringSubmatch(readPage(t, guide), -1) {
+func TestTheGuideSnippetsAreWhatTheySay(t *testing.T) {
+	for _, c := range []struct {
+		page                         string
+		engine                       *Engine
+		manifests, modules, refusals int
+	}{
+		{guide, NewEngine(), 2, 2, 9}, {quotaGuide, NewEngine(Rules()...), 1, 2, 3},
+	} {
+		manifests, modules, refusals := checkSnippets(t, c.page, c.engine)
+		if manifests < c.manifests || modules < c.modules || refusals < c.refusals {
+			t.Errorf("%s has %d manifests, %d modules and %d refusals: are they still found?", c.page, manifests, modules, refusals)
+		}
+	}
+}
+
+func checkSnippets(t *testing.T, page string, e *Engine) (manifests, modules, refusals int) {
+	t.Helper()
+	for _, block := range fence.FindAllStringSubmatch(readPage(t, page), -1) {
 		kind, text := block[1], block[2]
 		switch {
 		case kind == "yaml":
@@ -173,33 +203,34 @@ func TestTheGuideSnippetsAreWhatItSays(t *testing.T) {
 			var p flightsv1.FlightPolicy
 			if err := yaml.UnmarshalStrict([]byte(text), &p); err != nil {
 				t.Errorf("%v in\n%s", err, text)
-			} else if err := Validate(t.Context(), &p); err != nil {
+			} else if err := e.Validate(t.Context(), &p); err != nil {
 				t.Errorf("%v in\n%s", err, text)
 			}
 		case kind == "rego" && strings.Contains(text, "\n# refused: "):
 			for _, snippet := range strings.Split(text, "\n\n") {
 				refusals++
-				checkRefused(t, snippet)
+				checkRefused(t, e, snippet)
 			}
 		case kind == "rego":
 			modules++
-			if err := Validate(t.Context(), regoPolicy("a", withPackage(text))); err != nil {
+			if err := e.Validate(t.Context(), regoPolicy("a", withPackage(text))); err != nil {
 				t.Errorf("%v in\n%s", err, text)
 			}
 		}
 	}
-	if manifests < 2 || modules < 2 || refusals < 8 {
-		t.Errorf("the page has %d manifests, %d modules and %d refusals: are they still found?", manifests, modules, refusals)
-	}
+	return manifests, modules, refusals
 }
 
-// withPackage makes a module of rules: they stand on line 3.
+// withPackage makes a module of rules, which then stand on line 3, unless they are one.
 func withPackage(rules string) string {
+	if strings.Contains(rules, "\npackage ") {
+		return rules
+	}
 	return "package example\n\n" + rules
 }
 
 // checkRefused compares the first problem with what is quoted, in the form of the webhook. … stands for what is left out.
-func checkRefused(t *testing.T, snippet string) {
+func checkRefused(t *testing.T, e *Engine, snippet string) {
 	t.Helper()
 	rules, quoted, found := strings.Cut(snippet, "\n# refused: ")
 	if !found {
@@ -208,7 +239,7 @@ func checkRefused(t *testing.T, snippet string) {
 	}
 	want := strings.Join(strings.Fields(strings.ReplaceAll(quoted, "\n#", " ")), " ")
 	var broken *CompileError
-	if err := Validate(t.Context(), regoPolicy("a", withPackage(rules+"\n"))); !errors.As(err, &broken) {
+	if err := e.Validate(t.Context(), regoPolicy("a", withPackage(rules+"\n"))); !errors.As(err, &broken) {
 		t.Errorf("not refused (%v):\n%s", err, rules)
 		return
 	}
@@ -222,6 +253,7 @@ func checkRefused(t *testing.T, snippet string) {
 
 func TestTheGuideTellsTheLimits(t *testing.T) {
 	page, l := readPage(t, guide), defaultLimits()
+	all := page + readPage(t, quotaGuide)
 	for _, limit := range []string{
 		fmt.Sprintf("| %d ms |", l.policy.Milliseconds()), fmt.Sprintf("| %.0f s |", l.request.Seconds()),
 		fmt.Sprintf("| %.0f s |", l.compile.Seconds()), fmt.Sprintf("| %d MiB |", l.allocations>>20),
@@ -234,8 +266,8 @@ func TestTheGuideTellsTheLimits(t *testing.T) {
 		}
 	}
 	for _, name := range Library() {
-		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("%s doesn't name the shipped policy %s", guide, name)
+		if !strings.Contains(all, "`"+name+"`") {
+			t.Errorf("no page names the shipped policy %s", name)
 		}
 	}
 	if lines := strings.Count(page, "\n"); lines >= 200 {

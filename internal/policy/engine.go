@@ -40,22 +40,29 @@ type held struct {
 // and decisions don't wait for them.
 type Engine struct {
 	limits limits
+	acts   []Rule
 
 	mu       sync.Mutex // of those who change the snapshot
 	snapshot atomic.Pointer[snapshot]
 }
 
-// NewEngine returns an engine without policies.
-func NewEngine() *Engine {
-	e := &Engine{limits: storedLimits()}
+// NewEngine returns an engine without policies for a program that acts on some rules besides deny and warn. Policies with
+// another rule are refused.
+func NewEngine(acts ...Rule) *Engine {
+	e := &Engine{limits: storedLimits(), acts: acts}
 	e.snapshot.Store(newSnapshot(nil))
 	return e
 }
 
+// Validate is that of an engine whose program acts on deny and warn alone.
+func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
+	return NewEngine().Validate(ctx, p)
+}
+
 // Validate compiles a policy as Set would and forgets it. It also refuses parameters that name airports, cities and
 // countries as no ticket has them. The error is a *CompileError, or the context's.
-func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
-	rev, err := compilePolicy(ctx, p, defaultLimits(), nil)
+func (e *Engine) Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
+	rev, err := compilation{limits: defaultLimits(), acts: e.acts}.compile(ctx, p)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -73,7 +80,7 @@ func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
 // Calls for one name must come in order; the caller is the one who knows which object is the newer.
 func (e *Engine) Set(ctx context.Context, p *flightsv1.FlightPolicy) error {
 	// Compiled outside the lock: a policy that takes its time holds up nobody.
-	rev, err := compilePolicy(ctx, p, e.limits, e.program)
+	rev, err := compilation{e.limits, e.acts, e.program}.compile(ctx, p)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

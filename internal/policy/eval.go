@@ -56,38 +56,62 @@ func (s *stop) Cancelled() bool { return s.own.Load() || s.parent.Load() }
 
 // evaluate asks one policy. All errors are policy errors: evaluation failed, was cut, or answered in a wrong form.
 func (rev *revision) evaluate(ctx context.Context, shared []field, over *atomic.Bool, limit time.Duration) (a answer, err error) {
+	err = rev.run(ctx, evaluation{
+		shared: shared, over: over, limit: limit,
+		read: func(r topdown.QueryResult) (err error) {
+			a, err = rev.read(r)
+			return err
+		},
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return a, nil
+}
+
+// evaluation is one run of a query of a program.
+type evaluation struct {
+	query  ast.Body     // nil for all rules
+	shared []field      // the input but for parameters
+	over   *atomic.Bool // ends it from outside
+	limit  time.Duration
+	read   func(topdown.QueryResult) error
+}
+
+// run evaluates a query and hands its one result over.
+func (x executable) run(ctx context.Context, e evaluation) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			a, err = answer{}, fmt.Errorf("the evaluation failed with a panic: %v", r)
+			err = fmt.Errorf("the evaluation failed with a panic: %v", r)
 		}
 	}()
 	if err := ctx.Err(); err != nil {
-		return answer{}, fmt.Errorf("the request ended first: %w", err)
+		return fmt.Errorf("the request ended first: %w", err)
 	}
-	cancel := &stop{parent: over}
-	timer := time.AfterFunc(limit, cancel.Cancel)
+	cancel := &stop{parent: e.over}
+	timer := time.AfterFunc(e.limit, cancel.Cancel)
 	defer timer.Stop()
 
-	input := ast.ObjectTerm(append(slices.Clone(shared), rev.parameters)...)
-	p := rev.program
-	query := topdown.NewQuery(p.query).WithCompiler(p.compiler).WithStore(p.store).WithTransaction(p.txn).
+	input := ast.ObjectTerm(append(slices.Clone(e.shared), x.parameters)...)
+	p, body := x.program, e.query
+	if body == nil {
+		body = p.query
+	}
+	query := topdown.NewQuery(body).WithCompiler(p.compiler).WithStore(p.store).WithTransaction(p.txn).
 		WithInput(input).WithCancel(cancel).WithStrictBuiltinErrors(true).WithMetrics(metrics.NoOp()).
 		WithTime(time.Unix(0, 1)) // policies have no clock
 	answered := false
 	err = query.Iter(ctx, func(r topdown.QueryResult) error {
 		answered = true
-		a, err = rev.read(r)
-		return err
+		return e.read(r)
 	})
 	switch {
 	case topdown.IsCancel(err) && ctx.Err() != nil:
-		return answer{}, fmt.Errorf("the request ended first: %w", ctx.Err())
+		return fmt.Errorf("the request ended first: %w", ctx.Err())
 	case topdown.IsCancel(err):
-		return answer{}, fmt.Errorf("%w: more than %v", errTimeout, limit)
-	case err != nil:
-		return answer{}, err
-	case !answered:
-		return answer{}, errors.New("it gave no result")
+		return fmt.Errorf("%w: more than %v", errTimeout, e.limit)
+	case err == nil && !answered:
+		return errors.New("it gave no result")
 	}
-	return a, nil
+	return err
 }

@@ -70,6 +70,7 @@ func buildInput(r Request) ([]field, error) {
 		text("operation", string(r.Operation)),
 		{ast.InternedTerm("dryRun"), ast.InternedTerm(r.DryRun)},
 		object("user", text("username", r.User.Username), texts("groups", r.User.Groups)),
+		requesterField(r.Ticket),
 		object("namespace", text("name", r.Namespace.Name), stringMap("labels", r.Namespace.Labels),
 			stringMap("annotations", r.Namespace.Annotations)),
 		{ast.InternedTerm("ticket"), ticket},
@@ -95,6 +96,12 @@ func buildInput(r Request) ([]field, error) {
 	return in, nil
 }
 
+// requesterField is who created the ticket, as the webhook wrote it down. It is never guessed from who asks now: what is
+// counted by requester must come out the same from the stored ticket.
+func requesterField(t *flightsv1.FlightTicket) field {
+	return text("requester", t.Annotations[flightsv1.RequestedByAnnotation])
+}
+
 func checkRequest(r Request) error {
 	switch {
 	case r.Ticket == nil:
@@ -116,18 +123,21 @@ func ticketValue(t *flightsv1.FlightTicket) (*ast.Term, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := []field{
-		text("name", t.Name), text("namespace", t.Namespace),
-		stringMap("labels", t.Labels), stringMap("annotations", ticketAnnotations(t)),
-	}
-	meta = appendText(meta, "uid", string(t.UID))
-	if !t.CreationTimestamp.IsZero() {
-		meta = append(meta, text("creationTimestamp", t.CreationTimestamp.UTC().Format(time.RFC3339)))
-	}
+	meta := append(identity(t), stringMap("labels", t.Labels), stringMap("annotations", ticketAnnotations(t)))
 	if t.Generation != 0 {
 		meta = append(meta, field{ast.InternedTerm("generation"), ast.InternedTerm(t.Generation)})
 	}
 	return ast.ObjectTerm(object("metadata", meta...), spec), nil
+}
+
+// identity are the members of metadata that never change.
+func identity(t *flightsv1.FlightTicket) []field {
+	meta := []field{text("name", t.Name), text("namespace", t.Namespace)}
+	meta = appendText(meta, "uid", string(t.UID))
+	if !t.CreationTimestamp.IsZero() {
+		meta = append(meta, text("creationTimestamp", t.CreationTimestamp.UTC().Format(time.RFC3339)))
+	}
+	return meta
 }
 
 func specField(s flightsv1.FlightTicketSpec) (field, error) {
@@ -182,6 +192,11 @@ func placeField(name string, p places.Place) field {
 }
 
 func offerField(o booking.Offer) field {
+	return object("offer", append(taken(o), text("id", o.ID), text("expiresAt", o.ExpiresAt.UTC().Format(time.RFC3339)))...)
+}
+
+// taken is what stays of an offer once it is taken.
+func taken(o booking.Offer) []field {
 	segments := make([]*ast.Term, len(o.Segments))
 	for i, s := range o.Segments {
 		segments[i] = ast.ObjectTerm(
@@ -190,9 +205,7 @@ func offerField(o booking.Offer) field {
 			text("marketingCarrier", s.MarketingCarrier), text("operatingCarrier", s.OperatingCarrier),
 			text("flightNumber", s.FlightNumber), text("cabin", string(s.Cabin)))
 	}
-	return object("offer", text("id", o.ID), moneyField("price", o.Price),
-		field{ast.InternedTerm("segments"), ast.ArrayTerm(segments...)},
-		text("expiresAt", o.ExpiresAt.UTC().Format(time.RFC3339)))
+	return []field{moneyField("price", o.Price), {ast.InternedTerm("segments"), ast.ArrayTerm(segments...)}}
 }
 
 func moneyField(name string, a money.Amount) field {

@@ -231,7 +231,7 @@ func TestParametersWithoutASchemaAreRefused(t *testing.T) {
 
 func TestLibraryNamesAreChecked(t *testing.T) {
 	for name, want := range map[string]string{
-		"route-alowlist": `spec.library: no policy named "route-alowlist" is shipped (did you mean "route-allowlist"?); there are: advance-purchase, route-allowlist, route-denylist, seats-per-ticket`,
+		"route-alowlist": `spec.library: no policy named "route-alowlist" is shipped (did you mean "route-allowlist"?); there are: advance-purchase, quota-budget-per-cost-center, `,
 		"quantum":        `spec.library: no policy named "quantum" is shipped; there are: advance-purchase, `,
 		"../policies":    `spec.library: no policy named "../policies" is shipped; `,
 	} {
@@ -274,7 +274,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 }
 
 func TestTheCompilerIsGivenUpOnAndItsPanicsAreProblems(t *testing.T) {
-	text := moduleText{"", specRego}
+	text := moduleText{field: specRego}
 	release := make(chan struct{})
 	defer close(release)
 	_, problems := withinBudget(t.Context(), time.Millisecond, text, func() (executable, []Problem) { <-release; return executable{}, nil })

@@ -29,7 +29,7 @@ func TestShippedManifestsHoldPoliciesThatCompile(t *testing.T) {
 				t.Errorf("%s: %v", file, err)
 				continue
 			}
-			if err := policy.Validate(t.Context(), &p); err != nil {
+			if err := policy.NewEngine(policy.Rules()...).Validate(t.Context(), &p); err != nil {
 				t.Errorf("%s: %v", file, err)
 			}
 		}

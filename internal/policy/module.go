@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -38,10 +39,14 @@ type program struct {
 	// parameters is the schema of parameters, nil when there are none; source is the text that was compiled.
 	parameters map[string]any
 	source     string
+	quota      *quotaProgram // nil when the module has no such rule
 }
 
-// moduleText is the Rego of a policy and the field that problems with it are told of.
-type moduleText struct{ source, field string }
+// moduleText is the Rego of a policy, the field that problems with it are told of, and what the program acts on.
+type moduleText struct {
+	source, field string
+	acts          []Rule
+}
 
 // at makes a problem at a place in the module.
 func (t moduleText) at(loc *ast.Location, format string, args ...any) Problem {
@@ -114,7 +119,9 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 	if err != nil {
 		return nil, []Problem{t.at(nil, "%v", err)}
 	}
-	problems := append(t.checkContract(module), t.checkImports(module)...)
+	quota, problems := t.quotaOf(module)
+	problems = append(problems, t.checkContract(module)...)
+	problems = append(problems, t.checkImports(module)...)
 	if resolved := resolve(module); resolved != nil {
 		fields := inputFields{schema}
 		problems = append(problems, t.checkUnused(resolved)...)
@@ -122,6 +129,7 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 		problems = append(problems, t.checkFields(resolved, fields)...)
 		problems = append(problems, t.checkArguments(resolved, fields)...)
 		problems = append(problems, t.checkMessages(resolved, fields)...)
+		problems = append(problems, t.checkQuota(resolved, quota)...)
 	}
 	known := capabilities()
 	if len(problems) > 0 {
@@ -136,16 +144,26 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	query, err := compiler.QueryCompiler().Compile(t.query(module))
-	if err != nil {
-		return nil, t.parseProblems(err)
+	made := &program{compiler: compiler, parameters: parameters, source: t.source, quota: quota}
+	return made, t.prepare(made, module)
+}
+
+// prepare compiles the queries of a program and opens its store.
+func (t moduleText) prepare(p *program, module *ast.Module) []Problem {
+	var err error
+	if p.query, err = p.compiler.QueryCompiler().Compile(t.query(module)); err != nil {
+		return t.parseProblems(err)
 	}
-	store := inmem.New()
-	txn, err := store.NewTransaction(context.Background())
-	if err != nil {
-		return nil, []Problem{t.at(nil, "open an empty store: %v", err)}
+	if p.quota != nil {
+		if p.quota.query, err = p.compiler.QueryCompiler().Compile(t.query(module, string(RuleQuota))); err != nil {
+			return t.parseProblems(err)
+		}
 	}
-	return &program{compiler, query, store, txn, parameters, t.source}, nil
+	p.store = inmem.New()
+	if p.txn, err = p.store.NewTransaction(context.Background()); err != nil {
+		return []Problem{t.at(nil, "open an empty store: %v", err)}
+	}
+	return nil
 }
 
 // newCompiler checks strictly and against a schema of input. Schemas that a module brings along are ignored.
@@ -185,12 +203,15 @@ func (t moduleText) compilerProblems(errs ast.Errors) []Problem {
 	return problems
 }
 
-// query asks for all contract rules that the module has, at once: deny = data.<package>.deny; ...
-func (t moduleText) query(module *ast.Module) ast.Body {
+// query asks for all contract rules that the module has, or for some of them, at once: deny = data.<package>.deny; ...
+func (t moduleText) query(module *ast.Module, only ...string) ast.Body {
 	var body ast.Body
 	for _, rule := range contract {
+		if !t.supports(rule) || len(only) > 0 && !slices.Contains(only, rule.name) {
+			continue
+		}
 		for _, r := range module.Rules {
-			if rule.supported && r.Head.Name == ast.Var(rule.name) {
+			if r.Head.Name == ast.Var(rule.name) {
 				ref := module.Package.Path.Append(ast.StringTerm(rule.name))
 				body.Append(ast.Equality.Expr(ast.VarTerm(rule.name), ast.NewTerm(ref)))
 				break

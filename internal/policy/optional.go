@@ -22,12 +22,21 @@ func (t moduleText) checkMessages(resolved *ast.Module, f inputFields) []Problem
 			continue
 		}
 		for _, p := range m.ofMessage(r, 0) {
-			problems = append(problems, t.at(p.loc,
-				"%v may be absent, and then the message is undefined and %s doesn't fire: write object.get(%v, %v, \"none\") or a template string $\"... {%v}\"",
-				p.path, c.name, p.path[:len(p.path)-1], p.path[len(p.path)-1], p.path))
+			problems = append(problems, t.at(p.loc, "%s", c.wayOut(p.path)))
 		}
 	}
 	return problems
+}
+
+// wayOut says what comes of a path that may be absent, and what to write instead.
+func (c contractRule) wayOut(path ast.Ref) string {
+	if !c.text {
+		return fmt.Sprintf("%v may be absent, and then the element is undefined and %s doesn't fire: ask for it in the body of the rule, and let deny say what becomes of other tickets",
+			path, c.name)
+	}
+	last := len(path) - 1
+	return fmt.Sprintf("%v may be absent, and then the message is undefined and %s doesn't fire: write object.get(%v, %v, \"none\") or a template string $\"... {%v}\"",
+		path, c.name, path[:last], path[last], path)
 }
 
 const (

@@ -17,6 +17,7 @@ import (
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
 	"github.com/flight-operator/flight-operator/internal/places"
+	"github.com/flight-operator/flight-operator/internal/quota"
 )
 
 // Stage is the moment at which policies are asked.
@@ -80,6 +81,18 @@ type Warning struct {
 type Decision struct {
 	Denials  []Denial
 	Warnings []Warning
+	// Claims are what the ticket charges to buckets under enforced policies, sorted by the buckets' names. It must be
+	// reserved in each of them before the ticket is admitted, and after everything else allows it (see Allowed): what is
+	// reserved for a ticket that is refused must be given back. At StageBooking and StageAudit they say what the ticket
+	// holds.
+	Claims []quota.Claim
+	// BookingClaims are those of quotas that are claimed when the offer is known; none but at StageBooking.
+	BookingClaims []quota.Claim
+	// WarnClaims are those of policies that only warn: they are compared with the buckets, and nothing is written.
+	WarnClaims []quota.Claim
+	// OldClaims are what the old ticket holds in any bucket, by the policies as they are now; none but at
+	// StageAdmission. What isn't here is taken for 0.
+	OldClaims []quota.Claim
 	// Evaluated are the names of the policies that matched and were asked, sorted, with each one's result
 	// ("allow", "deny", "warn", "error").
 	Evaluated []PolicyResult
