@@ -5,9 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
 	"github.com/flight-operator/flight-operator/internal/booking"
@@ -23,7 +20,7 @@ const (
 	codeTooLate = "too_late"
 )
 
-// ask makes one read. It waits in place for the limiter, reports a provider that seems to have changed, and returns
+// ask makes one read. It waits in place for the limiter if somebody waits for the answer, reports a provider that seems to have changed, and returns
 // how the call failed.
 func (p *pass) ask(ctx context.Context, call func(context.Context) error) *booking.CallError {
 	for {
@@ -31,7 +28,7 @@ func (p *pass) ask(ctx context.Context, call func(context.Context) error) *booki
 		if failure == nil {
 			return nil
 		}
-		if !limited(failure) || !p.pause(ctx, failure.RetryAfter) {
+		if !limited(failure) || p.priority() == booking.PriorityPoll || !p.pause(ctx, failure.RetryAfter) {
 			p.limited = p.limited || limited(failure)
 			p.doubt(failure)
 			return failure
@@ -114,6 +111,10 @@ func (p *pass) hear(ctx context.Context, step lifecycle.Step) {
 			return err
 		})
 		p.o.Heard.Read = reading
+		answered := reading.Err == nil || reading.Err.Class == booking.ClassNotFound
+		if was := p.ticket.Status.Booking; answered && was != nil && was.ID == step.Reference {
+			p.r.memory.lookedAt(p.key(), p.o.Now)
+		}
 	case lifecycle.Quote:
 		quotation := &lifecycle.Quotation{}
 		quotation.Err = p.ask(ctx, func(ctx context.Context) (err error) {
@@ -218,22 +219,4 @@ func ceiling(op flightsv1.OperationStatus) money.Amount {
 		return money.Amount{} // only a status that somebody edited; the provider refuses a ceiling of nothing
 	}
 	return amount
-}
-
-// setFinalizer puts the finalizer on or takes it off, on the version of the ticket that was decided about.
-func (p *pass) setFinalizer(ctx context.Context, on bool) error {
-	next := p.ticket.DeepCopy()
-	if on {
-		controllerutil.AddFinalizer(next, flightsv1.BookingFinalizer)
-	} else {
-		controllerutil.RemoveFinalizer(next, flightsv1.BookingFinalizer)
-	}
-	patch := client.MergeFromWithOptions(p.ticket, client.MergeFromWithOptimisticLock{})
-	if err := p.r.Client.Patch(ctx, next, patch); err != nil {
-		return err
-	}
-	heard, fresh := p.o.Heard, p.o.Fresh
-	p.look(next)
-	p.o.Heard, p.o.Fresh = heard, fresh
-	return nil
 }

@@ -26,6 +26,9 @@ func (p *pass) journal(ctx context.Context, was flightsv1.FlightTicketStatus, st
 			closed.BookingID = step.Status.Booking.ID // a book operation learns its booking only now
 		}
 		entry.Info("operation closed", append(identify(closed), "result", result(step))...)
+	case was.Booking == nil && step.Action == lifecycle.Record:
+		b := step.Status.Booking
+		entry.Info("booking recorded without an operation", "booking", b.ID, "provider", b.Provider.Name, "adopted", b.AdoptedBy != "")
 	case now == nil && step.Action == lifecycle.CloseOperation && step.Status.Refusal != nil:
 		entry.Info("refused before an operation was written down", "kind", step.Status.Refusal.Kind)
 	}

@@ -19,7 +19,7 @@ var ticket, other = types.NamespacedName{Name: "ticket"}, types.NamespacedName{N
 
 func TestOnlyAnOperationThatThisProcessWroteIsHarmless(t *testing.T) {
 	now, m := time.Now(), newMemory()
-	m.written(ticket, "op-1", now)
+	m.wroteOperation(ticket, "op-1", now)
 	if !m.harmless(ticket, "op-1") || m.harmless(ticket, "op-2") || m.harmless(other, "op-1") {
 		t.Error("the operation that was written, and it alone, is harmless")
 	}
@@ -30,7 +30,7 @@ func TestOnlyAnOperationThatThisProcessWroteIsHarmless(t *testing.T) {
 
 func TestAnOperationIsNotHarmlessFromItsSendUntilARejection(t *testing.T) {
 	now, m := time.Now(), newMemory()
-	m.written(ticket, "op-1", now)
+	m.wroteOperation(ticket, "op-1", now)
 	m.sending(ticket, "op-1", false)
 	if m.harmless(ticket, "op-1") {
 		t.Error("an operation that is being sent may take effect")
@@ -63,9 +63,13 @@ func TestTheTimeThatAnOperationIsKnownGoesOnWhateverTheWallClockSays(t *testing.
 	if got := m.known(other, "", now); got != 0 || len(m.held) != 1 {
 		t.Errorf("a ticket without anything to know takes room")
 	}
-	m.drop(ticket)
+	m.settle(ticket)
+	if got := m.known(ticket, "op-2", now.Add(3*time.Minute)); got != 0 {
+		t.Errorf("what was settled is known for %s", got)
+	}
+	m.forget(ticket)
 	if len(m.held) != 0 {
-		t.Error("a ticket that rests takes room")
+		t.Error("a ticket that is gone takes room")
 	}
 }
 
@@ -81,36 +85,40 @@ func TestAPassThatRanOutOfRoomIsGoneOnWith(t *testing.T) {
 	now := time.Now()
 	of := lifecycle.Provider{Generation: 1, Identity: flightsv1.ProviderIdentity{Account: "acct-7"}}
 	rotated := lifecycle.Provider{Generation: 1, Identity: flightsv1.ProviderIdentity{Account: "acct-8"}}
+	status := flightsv1.FlightTicketStatus{Attempts: 1}
+	booked := flightsv1.FlightTicketStatus{Attempts: 2}
 	answered := heardAll(now)
 	failed := &booking.CallError{Class: booking.ClassUnavailable, Code: booking.CodeRateLimited}
 	all := lifecycle.Heard{Owner: answered.Owner, Read: answered.Read, Offer: answered.Offer}
 	cases := map[string]struct {
-		heard   lifecycle.Heard
-		version string
-		of      lifecycle.Provider
-		after   time.Duration
-		want    lifecycle.Heard
+		heard  lifecycle.Heard
+		wish   uint64
+		status flightsv1.FlightTicketStatus
+		of     lifecycle.Provider
+		after  time.Duration
+		want   lifecycle.Heard
 	}{
-		"with its answers, and neither verdict, room nor outcome": {answered, "7", of, time.Second, all},
-		"not once the ticket has changed":                         {answered, "8", of, time.Second, lifecycle.Heard{}},
-		"not with another account":                                {answered, "7", rotated, time.Second, lifecycle.Heard{}},
-		"not for ever":                                            {answered, "7", of, 2 * keepTime, lifecycle.Heard{}},
+		"with its answers, and neither verdict, room nor outcome": {answered, 7, status, of, time.Second, all},
+		"not once people want something else":                     {answered, 8, status, of, time.Second, lifecycle.Heard{}},
+		"not once the status is another":                          {answered, 7, booked, of, time.Second, lifecycle.Heard{}},
+		"not with another account":                                {answered, 7, status, rotated, time.Second, lifecycle.Heard{}},
+		"not for ever":                                            {answered, 7, status, of, 2 * keepTime, lifecycle.Heard{}},
 		"but for an offer that has expired": {
-			answered, "7", of, 2 * time.Minute, lifecycle.Heard{Owner: all.Owner, Read: all.Read},
+			answered, 7, status, of, 2 * time.Minute, lifecycle.Heard{Owner: all.Owner, Read: all.Read},
 		},
 		"but for what failed": {
-			lifecycle.Heard{Owner: all.Owner, Offer: &lifecycle.Quotation{Err: failed}}, "7", of, time.Second,
+			lifecycle.Heard{Owner: all.Owner, Offer: &lifecycle.Quotation{Err: failed}}, 7, status, of, time.Second,
 			lifecycle.Heard{Owner: all.Owner},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
-			m.keep(ticket, answers{version: "7", of: of, at: now, heard: c.heard})
-			if diff := cmp.Diff(c.want, m.recall(ticket, c.version, c.of, now.Add(c.after))); diff != "" {
+			m.keep(ticket, answers{wish: 7, status: status, of: of, at: now, heard: c.heard})
+			if diff := cmp.Diff(c.want, m.recall(ticket, c.wish, c.status, c.of, now.Add(c.after))); diff != "" {
 				t.Errorf("recalled (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(lifecycle.Heard{}, m.recall(ticket, c.version, c.of, now.Add(c.after))); diff != "" {
+			if diff := cmp.Diff(lifecycle.Heard{}, m.recall(ticket, c.wish, c.status, c.of, now.Add(c.after))); diff != "" {
 				t.Errorf("recalled twice: %s", diff)
 			}
 		})

@@ -16,6 +16,7 @@ import (
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
 	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/instruction"
 	"github.com/flight-operator/flight-operator/internal/money"
 	"github.com/flight-operator/flight-operator/internal/places"
 )
@@ -34,6 +35,8 @@ type pass struct {
 	limited bool
 	// permit is room for the call of the operation that is about to be written down; nil without.
 	permit booking.Permit
+	// adopting says that no other ticket takes a booking over until this pass is over.
+	adopting bool
 }
 
 func (p *pass) key() client.ObjectKey { return client.ObjectKeyFromObject(p.ticket) }
@@ -42,22 +45,41 @@ func (p *pass) key() client.ObjectKey { return client.ObjectKeyFromObject(p.tick
 func (p *pass) tick() {
 	p.o.Now = p.r.Clock()
 	p.o.KnownFor = p.r.memory.known(p.key(), lifecycle.Known(p.o.Ticket.Status), p.o.Now)
-}
-
-// priority is that of all calls of this pass: a read that a cancellation waits for is as urgent as the cancellation.
-func (p *pass) priority() booking.Priority {
-	if p.o.Ticket.Deleting {
-		return booking.PriorityCancel
+	if p.o.Ticket.Status.Booking != nil {
+		p.o.LookIn = p.r.memory.lookIn(p.key(), p.pollInterval(), p.o.Now)
 	}
-	return booking.PriorityBook
 }
 
-// read reads a ticket from the cache, and from the API server if it has an open operation: a cache that lags could show
-// one that is closed already, and it would be sent again.
+// pollInterval is how often the ticket's booking is read again. What can't be understood counts as not set: the webhook
+// refuses it, and says why.
+func (p *pass) pollInterval() time.Duration {
+	every, err := instruction.ParsePollInterval(p.ticket.Annotations[flightsv1.PollIntervalAnnotation])
+	if err != nil {
+		return p.r.Recheck
+	}
+	return every
+}
+
+// priority is that of all calls of this pass: a read that a cancellation waits for is as urgent as the cancellation, and
+// one that nobody waits for leaves room for those above it.
+func (p *pass) priority() booking.Priority {
+	switch {
+	case p.o.Ticket.Deleting:
+		return booking.PriorityCancel
+	case p.o.Looks():
+		return booking.PriorityPoll
+	default:
+		return booking.PriorityBook
+	}
+}
+
+// read reads a ticket from the cache, and from the API server if it has an open operation or the cache is behind what this
+// process wrote: a cache that lags could show an operation that is closed already, and it would be sent again, or a status
+// that was overwritten, and the right one would not be written.
 func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*flightsv1.FlightTicket, error) {
 	ticket := &flightsv1.FlightTicket{}
 	err := r.Client.Get(ctx, key, ticket)
-	if err == nil && ticket.Status.Operation != nil {
+	if err == nil && (ticket.Status.Operation != nil || r.memory.overtakes(key, ticket.ResourceVersion)) {
 		ticket = &flightsv1.FlightTicket{}
 		err = r.Live.Get(ctx, key, ticket)
 	}
@@ -75,10 +97,15 @@ func (r *Reconciler) observe(ctx context.Context, ticket *flightsv1.FlightTicket
 	if err := p.observeProvider(ctx); err != nil {
 		return nil, err
 	}
-	if ticket.Status.Operation == nil {
-		p.o.Heard = r.memory.recall(p.key(), ticket.ResourceVersion, p.o.Provider, p.o.Now)
-	}
+	p.o.Waits = r.memory.waits(p.key(), digest(r.seed, p.wish()))
 	return p, nil
+}
+
+// recall takes up what a pass before has heard.
+func (p *pass) recall() {
+	if p.ticket.Status.Operation == nil {
+		p.o.Heard = p.r.memory.recall(p.key(), digest(p.r.seed, p.wish()), p.ticket.Status, p.o.Provider, p.o.Now)
+	}
 }
 
 // look takes the facts of a ticket as it was just read or written.
@@ -89,18 +116,28 @@ func (p *pass) look(ticket *flightsv1.FlightTicket) {
 		Names: lifecycle.Names{
 			Installation: p.r.Installation, Namespace: ticket.Namespace, Name: ticket.Name, UID: ticket.UID,
 		},
-		Generation:           ticket.Generation,
-		Deleting:             !ticket.DeletionTimestamp.IsZero(),
-		Finalizer:            controllerutil.ContainsFinalizer(ticket, flightsv1.BookingFinalizer),
-		Suspend:              ticket.Spec.Suspend,
-		Retain:               ticket.Spec.DeletionPolicy == flightsv1.DeletionPolicyRetain,
-		ReconcileRequestedAt: ticket.Annotations[flightsv1.ReconcileRequestedAtAnnotation],
-		Status:               *ticket.Status.DeepCopy(),
+		Generation: ticket.Generation,
+		Deleting:   !ticket.DeletionTimestamp.IsZero(),
+		Finalizer:  controllerutil.ContainsFinalizer(ticket, flightsv1.BookingFinalizer),
+		Suspend:    ticket.Spec.Suspend,
+		Retain:     ticket.Spec.DeletionPolicy == flightsv1.DeletionPolicyRetain,
+		Status:     *ticket.Status.DeepCopy(),
 	}
+	p.lookAtAnnotations(ticket.Annotations)
 	p.lookAtSpec(ticket.Spec)
 	op := ticket.Status.Operation
 	p.o.Fresh = op != nil && p.r.memory.harmless(p.key(), op.ID)
 	p.tick()
+}
+
+func (p *pass) lookAtAnnotations(set map[string]string) {
+	t := &p.o.Ticket
+	t.ReconcileRequestedAt = set[flightsv1.ReconcileRequestedAtAnnotation]
+	t.Adopt, t.Resolve = set[flightsv1.AdoptBookingAnnotation], set[flightsv1.ResolveOperationAnnotation]
+	t.Retained, t.DecidedBy = set[flightsv1.RetainBookingAnnotation], set[flightsv1.DecidedByAnnotation]
+	if t.DecidedBy == "" {
+		t.DecidedBy = set[flightsv1.RequestedByAnnotation]
+	}
 }
 
 func (p *pass) lookAtSpec(spec flightsv1.FlightTicketSpec) {

@@ -49,7 +49,8 @@ type Options struct {
 
 	// Installation is the name of this installation in what bookings are called; it must outlive the cluster.
 	Installation string
-	// Recheck is how long a ticket rests that waits for something which nobody announces.
+	// Recheck is how long a ticket rests that waits for something which nobody announces, and how often a booking is read
+	// again whose ticket doesn't say otherwise (the flag --poll-interval).
 	Recheck time.Duration
 	// Workers is how many tickets are worked on at once.
 	Workers int

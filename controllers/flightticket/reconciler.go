@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -21,9 +22,8 @@ import (
 const (
 	// maxSteps is more than any pass needs. A pass that takes more is broken off and begins anew after a while.
 	maxSteps = 25
-	// firstBackoff and slowestBackoff bound the pauses of a ticket that waits longer each time.
-	firstBackoff   = time.Second
-	slowestBackoff = 5 * time.Minute
+	// afterLongPass is the pause after a pass that was broken off.
+	afterLongPass = 5 * time.Minute
 	// afterConflict is the pause after somebody else wrote the ticket: time for the cache to see it.
 	afterConflict = 500 * time.Millisecond
 )
@@ -31,25 +31,27 @@ const (
 // Reconciler books, changes and cancels what tickets ask for.
 type Reconciler struct {
 	Options
-	memory  *memory
-	backoff workqueue.TypedRateLimiter[ctrl.Request]
+	memory *memory
+	// seed is that of the digests in memory.
+	seed maphash.Seed
+	// policies counts how often the policies have changed.
+	policies atomic.Int64
+	// adopting holds one token while a ticket takes a booking over: two that do so at once could take the same one.
+	adopting chan struct{}
 }
 
 // New returns a Reconciler.
 func New(o Options) *Reconciler {
-	return &Reconciler{
-		Options: o, memory: newMemory(),
-		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstBackoff, slowestBackoff),
-	}
+	return &Reconciler{Options: o, memory: newMemory(), seed: maphash.MakeSeed(), adopting: make(chan struct{}, 1)}
 }
 
 // Reconcile makes one pass over a ticket: it looks, does one thing, and looks again, until there is nothing left to do
-// or something to wait for.
+// or something to wait for. A ticket that waits is left alone until its time has come or something that concerns it has
+// changed.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ticket, err := r.read(ctx, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
-		r.backoff.Forget(req)
-		r.memory.drop(req.NamespacedName)
+		r.memory.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -59,12 +61,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	if still := r.memory.due(p.key(), digest(r.seed, p.facts()), p.o.Now); still > 0 {
+		return ctrl.Result{RequeueAfter: still}, nil
+	}
+	p.recall()
 	defer p.leave()
-	return r.pursue(booking.WithPriority(ctx, p.priority()), req, p)
+	return r.pursue(booking.WithPriority(ctx, p.priority()), p)
 }
 
 // pursue takes step after step until the pass is over.
-func (r *Reconciler) pursue(ctx context.Context, req ctrl.Request, p *pass) (ctrl.Result, error) {
+func (r *Reconciler) pursue(ctx context.Context, p *pass) (ctrl.Result, error) {
 	for range maxSteps {
 		if ctx.Err() != nil && p.o.Heard.Sent == nil {
 			return ctrl.Result{}, nil // shutting down; the next leader goes on from what is written
@@ -80,11 +86,12 @@ func (r *Reconciler) pursue(ctx context.Context, req ctrl.Request, p *pass) (ctr
 		if err != nil {
 			return ctrl.Result{}, err
 		}
+		p.o.Waits = p.o.Waits.After(step, p.o.Now)
 		if over {
-			return r.rest(req, step), nil
+			return p.rest(step), nil
 		}
 	}
-	return ctrl.Result{RequeueAfter: r.backoff.When(req)}, nil
+	return ctrl.Result{RequeueAfter: afterLongPass}, nil
 }
 
 // act does the one thing that a step asks for, and says whether the pass is over.
@@ -95,6 +102,8 @@ func (p *pass) act(ctx context.Context, step lifecycle.Step) (over bool, err err
 	case lifecycle.LookupOwner, lifecycle.Find, lifecycle.ReadBooking, lifecycle.Quote:
 		p.hear(ctx, step)
 		return false, nil
+	case lifecycle.CheckHolders:
+		return false, p.checkHolders(ctx)
 	case lifecycle.Gate:
 		p.o.Heard.Verdict = p.gate(ctx, step.Operation)
 		return false, nil
@@ -115,10 +124,10 @@ func (p *pass) act(ctx context.Context, step lifecycle.Step) (over bool, err err
 			return true, err
 		}
 		p.told(step)
-		p.r.memory.drop(p.key())
+		p.r.memory.settle(p.key())
 		return true, nil
 	case lifecycle.Nothing:
-		p.r.memory.drop(p.key())
+		p.r.memory.settle(p.key())
 		return true, p.write(ctx, step)
 	case lifecycle.Wait:
 		return true, p.write(ctx, step)
@@ -129,14 +138,16 @@ func (p *pass) act(ctx context.Context, step lifecycle.Step) (over bool, err err
 
 // begin writes an operation down. Only then may it be sent.
 func (p *pass) begin(ctx context.Context, step lifecycle.Step) error {
-	if err := p.checkProvider(ctx, step.Status.Operation); err != nil {
-		return err
+	if op := step.Status.Operation; op.Kind == flightsv1.OperationBook {
+		if err := p.checkProvider(ctx, op.Provider); err != nil {
+			return err
+		}
 	}
 	at := p.o.Now
 	if err := p.write(ctx, step); err != nil {
 		return err
 	}
-	p.r.memory.written(p.key(), p.ticket.Status.Operation.ID, at)
+	p.r.memory.wroteOperation(p.key(), p.ticket.Status.Operation.ID, at)
 	p.o.Heard, p.o.Fresh = lifecycle.Heard{}, true
 	p.o.NewID = p.r.NewID()
 	return nil
@@ -144,15 +155,12 @@ func (p *pass) begin(ctx context.Context, step lifecycle.Step) error {
 
 // checkProvider looks once more, past the cache, before a ticket binds itself to a provider: one that is being deleted
 // has been asked for its users already. What it finds changed is a conflict, which ends the pass.
-func (p *pass) checkProvider(ctx context.Context, op *flightsv1.OperationStatus) error {
-	if op.Kind != flightsv1.OperationBook {
-		return nil
-	}
+func (p *pass) checkProvider(ctx context.Context, bound flightsv1.ProviderIdentity) error {
 	provider := &flightsv1.BookingProvider{}
-	if err := p.r.Live.Get(ctx, client.ObjectKey{Name: op.Provider.Name}, provider); err != nil {
-		return fmt.Errorf("read provider %s: %w", op.Provider.Name, err)
+	if err := p.r.Live.Get(ctx, client.ObjectKey{Name: bound.Name}, provider); err != nil {
+		return fmt.Errorf("read provider %s: %w", bound.Name, err)
 	}
-	same := provider.UID == op.Provider.UID && provider.Generation == p.o.Provider.Generation
+	same := provider.UID == bound.UID && provider.Generation == p.o.Provider.Generation
 	if same && provider.DeletionTimestamp.IsZero() {
 		return nil
 	}
@@ -160,12 +168,21 @@ func (p *pass) checkProvider(ctx context.Context, op *flightsv1.OperationStatus)
 	return apierrors.NewConflict(resource, provider.Name, errors.New("the provider was changed meanwhile"))
 }
 
-// end writes down how an operation went.
+// end writes down how an operation went, or a booking that was found or taken over.
 func (p *pass) end(ctx context.Context, step lifecycle.Step) error {
+	was, is := p.ticket.Status, step.Status
+	if was.Booking == nil && was.Operation == nil && is.Booking != nil && !p.o.Ticket.Deleting {
+		if err := p.checkProvider(ctx, is.Booking.Provider); err != nil {
+			return err
+		}
+	}
 	if err := p.write(ctx, step); err != nil {
 		return err
 	}
-	p.r.memory.drop(p.key())
+	p.r.memory.settle(p.key())
+	if is.Booking != nil {
+		p.r.memory.lookedAt(p.key(), p.o.Now)
+	}
 	p.o.Heard, p.o.Fresh = lifecycle.Heard{}, false
 	return nil
 }
@@ -175,26 +192,31 @@ func (p *pass) leave() {
 	if p.permit != nil {
 		p.permit.Release()
 	}
+	if p.adopting {
+		<-p.r.adopting
+	}
 	if p.limited && p.ticket.Status.Operation == nil {
 		p.r.memory.keep(p.key(), answers{
-			version: p.ticket.ResourceVersion, of: p.o.Provider, at: p.o.Now, heard: p.o.Heard,
+			wish: digest(p.r.seed, p.wish()), status: p.ticket.Status, of: p.o.Provider, at: p.o.Now, heard: p.o.Heard,
 		})
 	}
 }
 
 // rest says when a ticket is looked at again.
-func (r *Reconciler) rest(req ctrl.Request, step lifecycle.Step) ctrl.Result {
+func (p *pass) rest(step lifecycle.Step) ctrl.Result {
+	wait := rest{facts: digest(p.r.seed, p.facts()), wish: digest(p.r.seed, p.wish()), waits: p.o.Waits}
+	after := step.After
 	switch {
 	case step.Action == lifecycle.Nothing, step.Action == lifecycle.RemoveFinalizer:
-		r.backoff.Forget(req)
-		return ctrl.Result{}
-	case step.Action == lifecycle.Wait && step.After >= r.Recheck:
-		return ctrl.Result{RequeueAfter: spread(step.After)}
-	case step.Action == lifecycle.Wait && step.After > 0:
-		return ctrl.Result{RequeueAfter: step.After}
-	default:
-		return ctrl.Result{RequeueAfter: r.backoff.When(req)}
+		after = 0
+	case step.Cause != lifecycle.CauseLook: // the time of a look is spread already
+		after = spread(after)
 	}
+	if after > 0 {
+		wait.due = p.o.Now.Add(after)
+	}
+	p.r.memory.rests(p.key(), wait)
+	return ctrl.Result{RequeueAfter: after}
 }
 
 // spread keeps tickets that began to wait together from coming back together.

@@ -3,7 +3,6 @@ package flightticket
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -25,6 +25,9 @@ import (
 )
 
 const (
+	// firstBackoff and slowestBackoff bound the pauses after an error of the API server.
+	firstBackoff   = time.Second
+	slowestBackoff = 5 * time.Minute
 	// perSecond and burst bound how many retries all tickets together may cause. New events are not bounded by it.
 	perSecond = 50
 	burst     = 500
@@ -55,15 +58,19 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return nil
 }
 
-// ticketChanged leaves out updates of the status, which this controller makes itself, and of labels.
+// ticketChanged leaves out updates of the status, which this controller makes itself, and what is other people's: labels,
+// their annotations, their finalizers.
 func ticketChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := e.ObjectOld, e.ObjectNew
 		return was.GetGeneration() != is.GetGeneration() ||
 			was.GetDeletionTimestamp().IsZero() != is.GetDeletionTimestamp().IsZero() ||
-			!reflect.DeepEqual(was.GetFinalizers(), is.GetFinalizers()) ||
-			!reflect.DeepEqual(was.GetAnnotations(), is.GetAnnotations())
+			hasFinalizer(was) != hasFinalizer(is) || annotationsOf(was) != annotationsOf(is)
 	}}
+}
+
+func hasFinalizer(o client.Object) bool {
+	return controllerutil.ContainsFinalizer(o, flightsv1.BookingFinalizer)
 }
 
 // providerChanged lets through what may end a ticket's wait: another spec, credential, account or readiness.
@@ -125,6 +132,7 @@ func (r *Reconciler) followPolicies(ctx context.Context, queue workqueue.TypedRa
 				return
 			case <-r.PolicyChanges:
 			}
+			r.policies.Add(1)
 			for _, request := range r.waiting(ctx, refusedByPolicy) {
 				queue.AddAfter(request, 100*time.Millisecond)
 			}

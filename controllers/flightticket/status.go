@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
@@ -32,16 +33,74 @@ func (p *pass) store(ctx context.Context, step lifecycle.Step) error {
 	if equality.Semantic.DeepEqual(p.ticket.Status, step.Status) {
 		return nil
 	}
-	next := p.ticket.DeepCopy()
-	next.Status = step.Status
-	if err := p.r.Client.Status().Update(ctx, next); err != nil {
+	var next *flightsv1.FlightTicket
+	err := p.insist(ctx, func() error {
+		next = p.ticket.DeepCopy()
+		next.Status = step.Status
+		return p.r.Client.Status().Update(ctx, next)
+	})
+	if err != nil {
 		return fmt.Errorf("write status of ticket: %w", err)
 	}
+	p.r.memory.wrote(p.key(), next.ResourceVersion)
 	p.told(step)
 	p.journal(ctx, p.ticket.Status, step)
 	fresh := p.o.Fresh
 	p.look(next)
 	p.o.Fresh = fresh
+	return nil
+}
+
+// maxOvertaken is how often a write is repeated in one pass that edits of other people overtake.
+const maxOvertaken = 5
+
+// insist makes a write again that was overtaken by an edit which the decision doesn't rest on, such as another's label. If
+// the pass began anew instead, who edits often enough could have it ask the provider without end.
+func (p *pass) insist(ctx context.Context, write func() error) error {
+	for range maxOvertaken {
+		err := write()
+		if !apierrors.IsConflict(err) || !p.catchUp(ctx) {
+			return err
+		}
+	}
+	return write()
+}
+
+// catchUp takes up the newest version of the ticket if all that decisions rest on is as it was.
+func (p *pass) catchUp(ctx context.Context) bool {
+	latest, was := &flightsv1.FlightTicket{}, p.ticket
+	if err := p.r.Live.Get(ctx, p.key(), latest); err != nil {
+		return false
+	}
+	before := p.wish()
+	p.ticket = latest
+	same := p.wish() == before && equality.Semantic.DeepEqual(latest.Status, was.Status) &&
+		controllerutil.ContainsFinalizer(latest, flightsv1.BookingFinalizer) == p.o.Ticket.Finalizer
+	if !same {
+		p.ticket = was
+	}
+	return same
+}
+
+// setFinalizer puts the finalizer on or takes it off, on the version of the ticket that was decided about.
+func (p *pass) setFinalizer(ctx context.Context, on bool) error {
+	var next *flightsv1.FlightTicket
+	err := p.insist(ctx, func() error {
+		next = p.ticket.DeepCopy()
+		if on {
+			controllerutil.AddFinalizer(next, flightsv1.BookingFinalizer)
+		} else {
+			controllerutil.RemoveFinalizer(next, flightsv1.BookingFinalizer)
+		}
+		return p.r.Client.Patch(ctx, next, client.MergeFromWithOptions(p.ticket, client.MergeFromWithOptimisticLock{}))
+	})
+	if err != nil {
+		return err
+	}
+	p.r.memory.wrote(p.key(), next.ResourceVersion)
+	heard, fresh := p.o.Heard, p.o.Fresh
+	p.look(next)
+	p.o.Heard, p.o.Fresh = heard, fresh
 	return nil
 }
 

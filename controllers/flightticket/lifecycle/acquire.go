@@ -11,16 +11,17 @@ import (
 	"github.com/flight-operator/flight-operator/internal/money"
 )
 
-// acquire leads a ticket without a booking to its book operation.
+// acquire leads a ticket without a booking to one: to the one that exists already, to the one that it is to adopt, or to
+// its book operation.
 func acquire(o Observation) Step {
-	if step, held := blocked(o); held {
+	if step, held := blocked(o); held && o.Ticket.Adopt == "" {
 		return step
 	}
 	if step, held := reach(o, nil, report{state: o.resting()}); held {
 		return step
 	}
 	if !o.Provider.Lookup {
-		return offer(o, flightsv1.OperationBook)
+		return obtain(o, nil)
 	}
 	owner := o.Heard.Owner
 	switch {
@@ -29,8 +30,29 @@ func acquire(o Observation) Step {
 	case owner.Err != nil:
 		return o.failed(owner.Err, o.trouble(owner.Err))
 	}
-	if step, held := owned(o, owner.Bookings); held {
-		return step
+	return obtain(o, owner.Bookings)
+}
+
+// obtain judges the bookings under the ticket's name. A live one is never bought again: it is recorded if this incarnation
+// of the ticket made it (the status was lost), and left to a person if not.
+func obtain(o Observation, found []booking.Booking) Step {
+	var others []booking.Booking
+	for _, b := range found {
+		switch {
+		case b.Names.Owner != o.Ticket.Names.Owner() || !live(b):
+		case !o.made(b):
+			others = append(others, b)
+		case b.Status == booking.StatusPending:
+			return o.unfinished(fmt.Sprintf("BookingProvider %s has accepted booking %s and not finished", o.Provider.Name, b.ID))
+		default:
+			return record(o, b, b.Order)
+		}
+	}
+	if o.Ticket.Adopt != "" {
+		return adopt(o)
+	}
+	if len(others) > 0 {
+		return o.adoptable(others[0])
 	}
 	return offer(o, flightsv1.OperationBook)
 }
@@ -41,37 +63,31 @@ func blocked(o Observation) (Step, bool) {
 	switch {
 	case o.Ticket.Wanted == nil:
 		r.reason, r.message, r.mood = flightsv1.ReasonPlaceRefused, o.Ticket.Problem, stalled
-		step := o.warn(0, r)
-		step.Action = Nothing
+		step := o.warn(CauseHeld, r)
+		step.Action, step.After = Nothing, 0
 		return step, true
 	case o.refusalStands():
 		// The conditions still say why; nothing may be written over them.
-		return Step{Action: Nothing, Status: o.Ticket.Status}, true
+		return Step{Action: Nothing, Cause: CauseRefused, Status: o.unchanged()}, true
 	case o.Ticket.Suspend:
 		r.reason, r.message = flightsv1.ReasonSuspended, "spec.suspend is true: nothing is booked or changed"
-		return Step{Action: Nothing, Status: o.tell(o.prior(), r)}, true
+		return Step{Action: Nothing, Cause: CauseHeld, Status: o.tell(o.prior(), r)}, true
+	case !o.PoliciesLoaded:
+		// Before anything is asked: the answers would have to be asked for again.
+		r.reason, r.message, r.mood = flightsv1.ReasonPolicyError, "waits until the policies are loaded", reconciling
+		return o.rest(firstPoll, CauseTurn, r), true
 	default:
 		return Step{}, false
 	}
 }
 
-// owned judges the bookings under the ticket's name. A live one is never bought again: it is recorded if this
-// incarnation of the ticket made it (the status was lost), and left to a person if not.
-func owned(o Observation, found []booking.Booking) (Step, bool) {
-	for _, b := range found {
-		if b.Names.Owner != o.Ticket.Names.Owner() || !live(b) {
-			continue
-		}
-		if !o.made(b) {
-			return adopt(o, b), true
-		}
-		if b.Status == booking.StatusPending {
-			return o.unfinished(fmt.Sprintf("BookingProvider %s has accepted booking %s and not finished",
-				o.Provider.Name, b.ID)), true
-		}
-		return record(o, b, b.Order), true
+// unchanged is the status as it is, with a request for a reconcile marked as handled.
+func (o Observation) unchanged() flightsv1.FlightTicketStatus {
+	s := o.prior()
+	if o.Ticket.ReconcileRequestedAt != "" {
+		s.LastHandledReconcileAt = o.Ticket.ReconcileRequestedAt
 	}
-	return Step{}, false
+	return *s
 }
 
 // made says whether this incarnation of the ticket made a booking.
@@ -82,15 +98,6 @@ func (o Observation) made(b booking.Booking) bool {
 
 func live(b booking.Booking) bool {
 	return b.Status == booking.StatusConfirmed || b.Status == booking.StatusPending
-}
-
-func adopt(o Observation, b booking.Booking) Step {
-	return o.warn(o.Recheck, report{
-		state: o.resting(), reason: flightsv1.ReasonAdoptionRequired, mood: stalled,
-		message: fmt.Sprintf("BookingProvider %s has booking %s for %s/%s already, which another FlightTicket of this "+
-			"name made; it is not bought again: cancel that booking with the provider, or use another name for this ticket",
-			o.Provider.Name, label(b), o.Ticket.Names.Namespace, o.Ticket.Names.Name),
-	})
 }
 
 func label(b booking.Booking) string {
@@ -105,9 +112,6 @@ func offer(o Observation, kind flightsv1.OperationKind) Step {
 	r := report{state: o.resting(), mood: reconciling}
 	quoted := o.Heard.Offer
 	switch {
-	case !o.PoliciesLoaded:
-		r.reason, r.message = flightsv1.ReasonPolicyError, "waits until the policies are loaded"
-		return o.wait(firstPoll, r)
 	case quoted == nil:
 		return Step{Action: Quote}
 	case quoted.Err != nil && quoted.Err.Class == booking.ClassRefused:
@@ -117,7 +121,7 @@ func offer(o Observation, kind flightsv1.OperationKind) Step {
 	}
 	if reason, why := tooDear(quoted.Offer.Price, o.Ticket.Ceiling); reason != "" {
 		r.reason, r.message, r.mood = reason, why, stalled
-		return o.warn(o.Recheck, r)
+		return o.warn(CauseHeld, r)
 	}
 	return gate(o, kind, r)
 }
@@ -129,10 +133,10 @@ func gate(o Observation, kind flightsv1.OperationKind, r report) Step {
 		return start(o, kind)
 	case VerdictRefused:
 		r.reason, r.message, r.mood = flightsv1.ReasonPolicyRefused, reasons, stalled
-		return o.warn(o.Recheck, r)
+		return o.warn(CauseHeld, r)
 	case VerdictError:
 		r.reason, r.message = flightsv1.ReasonPolicyError, reasons
-		return o.warn(0, r)
+		return o.warn(CauseAnew, r)
 	default:
 		ask := flightsv1.OperationCreate
 		if kind == flightsv1.OperationChange {

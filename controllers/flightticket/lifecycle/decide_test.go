@@ -117,10 +117,12 @@ func TestNextFindsOutWhatBecameOfAnOperation(t *testing.T) {
 
 func TestNextKeepsABookingAsTheSpecAsksOrLetsItGo(t *testing.T) {
 	decide(t, map[string]decision{
-		"a booked ticket rests": {seen: booked(), action: lifecycle.Nothing, reason: flightsv1.ReasonBooked},
+		"a booked ticket rests": {
+			seen: booked(), action: lifecycle.Wait, reason: flightsv1.ReasonBooked, after: pollInterval,
+		},
 		"a booked ticket rests though its provider is gone": {
 			seen:   with(booked(), func(o *lifecycle.Observation) { o.Provider = lifecycle.Provider{Name: "simulator"} }),
-			action: lifecycle.Nothing, reason: flightsv1.ReasonBooked,
+			action: lifecycle.Wait, reason: flightsv1.ReasonBooked, after: pollInterval,
 		},
 		"the booking is read before it is changed": {
 			seen:   with(edited(), func(o *lifecycle.Observation) { o.Heard.Read = nil }),
@@ -134,8 +136,10 @@ func TestNextKeepsABookingAsTheSpecAsksOrLetsItGo(t *testing.T) {
 			action: lifecycle.Wait, reason: flightsv1.ReasonDrifted, after: 10 * time.Minute, mood: flightsv1.ConditionStalled,
 		},
 		"a suspended ticket is not changed": {
-			seen:   with(edited(), func(o *lifecycle.Observation) { o.Ticket.Suspend = true }),
-			action: lifecycle.Nothing, reason: flightsv1.ReasonSuspended,
+			seen: with(edited(), func(o *lifecycle.Observation) {
+				o.Ticket.Suspend, o.Heard.Read = true, nil
+			}),
+			action: lifecycle.Wait, reason: flightsv1.ReasonSuspended, after: pollInterval,
 		},
 		"a booking with an earlier change pending is waited for": {
 			seen:   with(edited(), func(o *lifecycle.Observation) { o.Heard.Read.Booking.Status = booking.StatusPending }),
@@ -238,7 +242,7 @@ func TestNextKeepsABookingAsTheSpecAsksOrLetsItGo(t *testing.T) {
 			seen: with(leaving(), func(o *lifecycle.Observation) {
 				o.Heard.Read.Err = failure(booking.ClassUnavailable, "connection_refused")
 			}),
-			action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady,
+			action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady, after: time.Second,
 		},
 		"a refused cancellation is looked into first": {
 			seen:   sent(flightsv1.OperationCancel, rejected(booking.ClassConflict, "not_cancellable")),

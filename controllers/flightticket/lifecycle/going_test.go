@@ -52,7 +52,7 @@ func TestATicketThatKnowsOfNoBookingAsksBeforeItGoes(t *testing.T) {
 			action: lifecycle.RemoveFinalizer,
 		},
 		"a failed look-up is no answer": {
-			seen: with(going(), unanswered), action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady,
+			seen: with(going(), unanswered), action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady, after: time.Second,
 		},
 		"a provider out of order doesn't hold a ticket that knows of no booking": {
 			seen:   with(going(), func(o *lifecycle.Observation) { o.Provider.Ready = false }),

@@ -17,10 +17,13 @@ func keep(o Observation) Step {
 	if o.Ticket.Wanted != nil && same(*o.Ticket.Wanted, was.Order) {
 		s := o.prior()
 		s.Refusal = nil
-		return Step{Action: Nothing, Status: o.tell(s, asAsked(*was))}
+		return watch(o, Step{Action: Nothing, Status: o.tell(s, asAsked(*was))})
 	}
 	if step, held := blocked(o); held {
-		return step
+		if step.Action != Nothing || step.Cause == CauseRefused {
+			return step // what was refused is told as it is, until a person has changed something
+		}
+		return watch(o, step)
 	}
 	if step, held := reach(o, &was.Provider, report{state: o.resting()}); held {
 		return step
@@ -30,15 +33,13 @@ func keep(o Observation) Step {
 	case read == nil:
 		return Step{Action: ReadBooking, Reference: was.ID}
 	case read.Err != nil && read.Err.Class == booking.ClassNotFound && !o.absent(*read):
-		return o.wait(firstPoll, o.trouble(read.Err))
+		return o.wait(CauseUnknown, o.trouble(read.Err))
 	case read.Err != nil && read.Err.Class != booking.ClassNotFound:
 		return o.failed(read.Err, o.trouble(read.Err))
-	case read.Err != nil, read.Booking.Status == booking.StatusCancelled, read.Booking.Status == booking.StatusFailed:
-		return drifted(o, "is cancelled at the provider, though not by this ticket: delete the ticket, and apply it "+
-			"again if the journey is still wanted")
+	case o.gone(*read):
+		return drifted(o, isCancelled)
 	case !o.mine(read.Booking):
-		return drifted(o, "carries the client reference of another ticket at the provider, so it is not changed: ask the "+
-			"provider what happened")
+		return drifted(o, isAnothers)
 	case read.Booking.Status == booking.StatusPending:
 		return o.unfinished("the provider has not finished an earlier change of " + describe(*was))
 	default:
@@ -53,18 +54,15 @@ func asAsked(b flightsv1.BookingStatus) report {
 	}
 }
 
-func drifted(o Observation, what string) Step {
-	return o.warn(o.Recheck, report{
-		state: o.resting(), reason: flightsv1.ReasonDrifted, mood: stalled,
-		message: describe(*o.Ticket.Status.Booking) + " " + what,
-	})
-}
-
-// mine says whether a booking that was read is the one in the status and carries this ticket's reference. A booking
-// that doesn't is neither changed nor cancelled.
+// mine says whether a booking that was read is the one in the status, and carries this ticket's reference or the one that
+// it was adopted with. A booking that doesn't is neither changed nor cancelled.
 func (o Observation) mine(b booking.Booking) bool {
+	was := o.Ticket.Status.Booking
+	if was == nil || b.ID != was.ID {
+		return false
+	}
 	_, ours := o.Ticket.Names.Attempt(b.Names.ClientReference)
-	return ours && o.Ticket.Status.Booking != nil && b.ID == o.Ticket.Status.Booking.ID
+	return ours || was.AdoptedBy != "" && b.Names.ClientReference == was.ClientReference
 }
 
 // absent says whether a read that found nothing proves that the booking is gone: not while the provider's reads may
@@ -170,10 +168,11 @@ func refuse(o Observation, kind flightsv1.OperationKind, why string) Step {
 	case flightsv1.OperationCancel:
 		r.reason = flightsv1.ReasonCancellationRefused
 		r.message = fmt.Sprintf("%s refused to cancel: %s", o.Provider.Name, why)
+		then += "; or let the ticket go without its booking: " + o.Ticket.Names.command("retain", "")
 	}
 	r.message += then
 	step := Step{
-		Action: CloseOperation, Status: o.tell(s, r),
+		Action: CloseOperation, Status: o.tell(s, r), After: firstPause, Cause: CauseRefused,
 		Event: &Event{Warning: true, Reason: r.reason, Message: r.message},
 	}
 	if o.Ticket.Status.Operation != nil {

@@ -14,7 +14,7 @@ func leave(o Observation) Step {
 	switch {
 	case was == nil || was.CancelledAt != nil:
 		return depart(o)
-	case o.Ticket.Retain:
+	case o.retains(was.ID):
 		return Step{Action: RemoveFinalizer, Event: &Event{
 			Reason: flightsv1.ReasonRetained, Message: describe(*was) + " stays with the provider",
 		}}
@@ -29,22 +29,28 @@ func leave(o Observation) Step {
 	case o.gone(*read):
 		return cancelled(o)
 	case read.Err != nil && read.Err.Class == booking.ClassNotFound:
-		return o.wait(firstPoll, o.trouble(read.Err))
+		return o.wait(CauseUnknown, o.trouble(read.Err))
 	case read.Err != nil:
 		return o.failed(read.Err, o.trouble(read.Err))
 	case read.Booking.Status == booking.StatusPending:
 		return o.unfinished("the provider has not finished an earlier change of " + describe(*was))
 	case !o.mine(read.Booking):
-		return o.warn(o.Recheck, report{
+		return o.warn(CauseHeld, report{
 			state: flightsv1.StateCancelling, reason: flightsv1.ReasonCancellationRefused, mood: stalled,
 			message: fmt.Sprintf("%s carries the client reference of another ticket at the provider, so it is not cancelled: "+
-				"cancel it there yourself, or set spec.deletionPolicy to Retain before deleting", describe(*was)),
+				"cancel it there yourself, or let the ticket go without it: %s", describe(*was), o.Ticket.Names.command("retain", "")),
 		})
 	case o.refusalStands() && o.Ticket.Status.Refusal.Kind == flightsv1.OperationCancel:
-		return Step{Action: Wait, After: o.Recheck, Status: o.Ticket.Status}
+		return Step{Action: Wait, After: o.pause(CauseRefused), Cause: CauseRefused, Status: o.unchanged()}
 	default:
 		return start(o, flightsv1.OperationCancel)
 	}
+}
+
+// retains says whether a booking is to stay with the provider when the ticket goes: by its spec, or by the annotation,
+// which names the booking.
+func (o Observation) retains(id string) bool {
+	return o.Ticket.Retain || id != "" && o.Ticket.Retained == id
 }
 
 // depart takes the finalizer off a ticket that knows of no booking, after it has asked the provider whether that is so:

@@ -21,6 +21,18 @@ func (n Names) Owner() string {
 	return n.Installation + "/" + n.Namespace + "/" + n.Name
 }
 
+// Neighbour returns the name of the ticket that an owner's name speaks of, if it is one of the same installation and
+// namespace.
+func (n Names) Neighbour(owner string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(owner, n.Installation+"/"+n.Namespace+"/")
+	return name, ok && name != "" && !strings.Contains(name, "/")
+}
+
+// command is what a person types to tell the ticket something.
+func (n Names) command(verb, rest string) string {
+	return strings.TrimSpace("kubectl flights " + verb + " " + n.Name + " -n " + n.Namespace + " " + rest)
+}
+
 // ClientReference is the name of one attempt of this incarnation of a ticket.
 func (n Names) ClientReference(attempt int64) string {
 	return n.prefix() + strconv.FormatInt(attempt, 10)

@@ -31,14 +31,17 @@ func Next(o Observation) Step {
 	}
 }
 
-// wait ends the pass with a report; after zero waits longer each time.
-func (o Observation) wait(after time.Duration, r report) Step {
-	return Step{Action: Wait, After: after, Status: o.tell(o.prior(), r)}
+// wait ends the pass with a report, for as long as the pace of the cause says.
+func (o Observation) wait(c Cause, r report) Step { return o.rest(o.pause(c), c, r) }
+
+// rest is wait for a time of its own.
+func (o Observation) rest(after time.Duration, c Cause, r report) Step {
+	return Step{Action: Wait, After: after, Cause: c, Status: o.tell(o.prior(), r)}
 }
 
 // warn is wait with an event when the ticket's reason is a new one.
-func (o Observation) warn(after time.Duration, r report) Step {
-	step := o.wait(after, r)
+func (o Observation) warn(c Cause, r report) Step {
+	step := o.wait(c, r)
 	if o.news(r.reason) {
 		step.Event = &Event{Warning: true, Reason: r.reason, Message: r.message}
 	}
@@ -53,17 +56,17 @@ func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, b
 	switch {
 	case !p.Found:
 		r.reason, r.message = flightsv1.ReasonProviderNotFound, missing(p)
-		return o.warn(o.Recheck, r), true
+		return o.warn(CauseCredential, r), true
 	case !p.Ready: // no event: the provider says so once, for all its tickets
 		r.reason = flightsv1.ReasonProviderNotReady
 		r.message = fmt.Sprintf("waits for BookingProvider %s: %s", p.Name, p.Trouble)
 		if p.Connecting {
-			return o.wait(firstPoll, r), true // nobody announces the end of that
+			return o.rest(firstPoll, CauseTurn, r), true // nobody announces the end of that
 		}
-		return o.wait(o.Recheck, r), true
+		return o.wait(CauseCredential, r), true
 	case pinned != nil && !p.heldBy(*pinned):
 		r.reason, r.message = flightsv1.ReasonAccountChanged, moved(p, *pinned)
-		return o.warn(o.Recheck, r), true
+		return o.warn(CauseCredential, r), true
 	case p.Wait > 0:
 		return turn(o, p.Wait, r), true
 	default:
@@ -75,11 +78,11 @@ func reach(o Observation, pinned *flightsv1.ProviderIdentity, r report) (Step, b
 // that moves on would else write to every ticket in it.
 func turn(o Observation, after time.Duration, r report) Step {
 	if o.Ticket.Status.ObservedGeneration == o.Ticket.Generation {
-		return Step{Action: Wait, After: after, Status: o.Ticket.Status}
+		return Step{Action: Wait, After: after, Cause: CauseTurn, Status: o.Ticket.Status}
 	}
 	r.reason = flightsv1.ReasonProviderNotReady
 	r.message = fmt.Sprintf("waits for its turn with BookingProvider %s", o.Provider.Name)
-	return o.wait(after, r)
+	return o.rest(after, CauseTurn, r)
 }
 
 // unheard says whether our own limiter or breaker answered instead of the provider.
@@ -119,23 +122,15 @@ func (o Observation) failed(err *booking.CallError, r report) Step {
 	if unheard(err) {
 		return turn(o, err.RetryAfter, r)
 	}
-	switch err.Class {
-	case booking.ClassCredential:
-		return o.wait(o.Recheck, r)
-	case booking.ClassThrottled:
-		return o.wait(pause(err, throttled), r)
-	case booking.ClassUnavailable, booking.ClassUnknown:
-		return o.wait(err.RetryAfter, r)
-	default: // Refused, Conflict, NotFound: a look-up that the provider doesn't understand will not get better soon
-		return o.wait(o.Recheck, r)
-	}
+	cause := causeOf(err)
+	return o.rest(max(o.pause(cause), asked(err)), cause, r)
 }
 
 // trouble words a failed read for a ticket without an open operation.
 func (o Observation) trouble(err *booking.CallError) report {
 	return report{
 		state: o.resting(), reason: flightsv1.ReasonProviderNotReady, mood: reconciling,
-		message: fmt.Sprintf("BookingProvider %s could not be asked: %s", o.Provider.Name, explain(err)),
+		message: fmt.Sprintf("BookingProvider %s could not be asked: %s", o.Provider.Name, explain(err)), code: err.Code,
 	}
 }
 
@@ -144,11 +139,11 @@ func (o Observation) trouble(err *booking.CallError) report {
 func (o Observation) unfinished(message string) Step {
 	r := report{state: o.resting(), reason: flightsv1.ReasonOperationPending, mood: reconciling, message: message}
 	if !o.overdue() {
-		return o.wait(slowestPoll, r)
+		return o.rest(slowestPoll, CauseUnknown, r)
 	}
 	r.mood = stalled
 	r.message += ", and is past its maxProcessing: ask the provider"
-	return o.warn(o.Recheck, r)
+	return o.warn(CauseHeld, r)
 }
 
 // overdue says whether the ticket has waited for the provider's work for longer than that may take.
@@ -160,13 +155,6 @@ func (o Observation) overdue() bool {
 	}
 	since := meta.FindStatusCondition(all, flightsv1.ConditionReconciling)
 	return since == nil || o.Now.After(since.LastTransitionTime.Add(o.Provider.MaxProcessing+o.Provider.ReadLag))
-}
-
-func pause(err *booking.CallError, otherwise time.Duration) time.Duration {
-	if err.RetryAfter > 0 {
-		return err.RetryAfter
-	}
-	return otherwise
 }
 
 // explain words a call error without what changes from call to call.
@@ -194,7 +182,7 @@ func (o Observation) bookedAs(b booking.Booking, order flightsv1.Order) *flights
 		s.Carrier = b.Segments[0].MarketingCarrier
 	}
 	if was := o.Ticket.Status.Booking; was != nil && was.ID == b.ID {
-		s.BookedAt = was.BookedAt
+		s.BookedAt, s.AdoptedBy = was.BookedAt, was.AdoptedBy
 	}
 	return s
 }

@@ -66,7 +66,7 @@ func TestNextLeadsATicketToItsBooking(t *testing.T) {
 			seen: with(unbooked(), func(o *lifecycle.Observation) {
 				o.Heard.Owner = &lifecycle.Listing{Err: failure(booking.ClassUnavailable, "connection_refused")}
 			}),
-			action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady,
+			action: lifecycle.Wait, reason: flightsv1.ReasonProviderNotReady, after: time.Second,
 		},
 		"a booking that another owner has is not ours": {
 			seen: with(unbooked(), func(o *lifecycle.Observation) {
@@ -131,7 +131,7 @@ func TestNextLeadsATicketToItsBooking(t *testing.T) {
 				quoted(o)
 				o.Heard.Verdict = lifecycle.Verdict{Kind: lifecycle.VerdictError, Messages: []string{"time-out"}}
 			}),
-			action: lifecycle.Wait, reason: flightsv1.ReasonPolicyError,
+			action: lifecycle.Wait, reason: flightsv1.ReasonPolicyError, after: time.Second,
 		},
 		"a refused quote is a refusal": {
 			seen: with(unbooked(), func(o *lifecycle.Observation) {

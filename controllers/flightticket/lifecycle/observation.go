@@ -28,6 +28,10 @@ type Observation struct {
 	// clock that nobody sets. A wall clock may jump, and another machine's may be wrong: nothing is sent and no absence is
 	// proven by it alone.
 	KnownFor time.Duration
+	// LookIn is how long it is until the booking is to be read again to see whether it is still there; zero or less: now.
+	LookIn time.Duration
+	// Waits is what this process remembers of the ticket's waiting.
+	Waits Waits
 	// Fresh says that this process wrote the open operation down in this run, and that nothing can have come of it:
 	// it was not sent yet, or every send was answered by a rejection. It is never true after a restart.
 	Fresh bool
@@ -52,8 +56,11 @@ type Ticket struct {
 	Route *flightsv1.RouteStatus
 	// Ceiling is the spec's maxPrice; the zero value is none.
 	Ceiling money.Amount
-	// ReconcileRequestedAt is the value of the annotation of that name.
-	ReconcileRequestedAt string
+	// ReconcileRequestedAt, Adopt, Resolve and Retained are the values of the annotations reconcile-requested-at,
+	// adopt-booking, resolve-operation and retain-booking.
+	ReconcileRequestedAt, Adopt, Resolve, Retained string
+	// DecidedBy is who set one of the last three.
+	DecidedBy string
 
 	// Status is the status as last read or written. One with an open operation must come from the API server itself, not
 	// from a cache: an operation that was closed since would be sent again.
@@ -102,6 +109,8 @@ type Heard struct {
 	Sent  *booking.Outcome
 	// Room is the answer to Admit.
 	Room *Admission
+	// Holder is the answer to CheckHolders.
+	Holder *Holder
 	// Verdict is the answer to Gate.
 	Verdict Verdict
 }
@@ -109,6 +118,11 @@ type Heard struct {
 // Admission is the answer to a request for room: granted if there is no error.
 type Admission struct {
 	Err *booking.CallError
+}
+
+// Holder is which other ticket of the namespace holds a booking; an empty name: none.
+type Holder struct {
+	Ticket string
 }
 
 // Listing is the answer to a look-up.

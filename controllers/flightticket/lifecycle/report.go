@@ -26,6 +26,9 @@ type report struct {
 	reason  string
 	message string
 	mood    mood
+	// code is the provider's code if the message repeats its words. They may differ from answer to answer, and a status is
+	// written on transitions only: as long as reason and code are those of before, the message stays as it was.
+	code string
 }
 
 // maxMessage is the longest message in runes. The API server takes 32768 bytes; nobody reads that much.
@@ -34,7 +37,11 @@ const maxMessage = 2000
 // tell completes a status with conditions, state and route. It is the only place that sets them, so that the same
 // facts always give the same words and conditions don't flap.
 func (o Observation) tell(s *flightsv1.FlightTicketStatus, r report) flightsv1.FlightTicketStatus {
+	r.message = o.steady(r) + o.postscript(s.Operation)
 	s.ObservedGeneration = o.Ticket.Generation
+	if o.Ticket.ReconcileRequestedAt != "" {
+		s.LastHandledReconcileAt = o.Ticket.ReconcileRequestedAt
+	}
 	s.State = r.state
 	if r.mood == stalled {
 		s.State = flightsv1.StateStalled
@@ -48,6 +55,16 @@ func (o Observation) tell(s *flightsv1.FlightTicketStatus, r report) flightsv1.F
 	o.tellBooked(s)
 	o.tellVerdict(s)
 	return *s
+}
+
+// steady returns the message of a report, or the one that stands if it says the same in other words of the provider.
+func (o Observation) steady(r report) string {
+	ready := meta.FindStatusCondition(o.Ticket.Status.Conditions, flightsv1.ConditionReady)
+	if r.code == "" || ready == nil || ready.Reason != r.reason || ready.ObservedGeneration != o.Ticket.Generation ||
+		!strings.HasSuffix(ready.Message, "("+r.code+")") {
+		return r.message
+	}
+	return ready.Message
 }
 
 func (o Observation) tellBooked(s *flightsv1.FlightTicketStatus) {

@@ -18,6 +18,17 @@ func resolve(o Observation) Step {
 	if step, over := unsent(o, op); over {
 		return step
 	}
+	if word, spoken := o.word(op); spoken {
+		if !settled(op, o.Provider, o.Now, o.KnownFor) {
+			return o.inTime(op, pursue(o, op))
+		}
+		return heed(o, op, word)
+	}
+	return pursue(o, op)
+}
+
+// pursue sends an operation that certainly was not sent, and finds out about one that may have been.
+func pursue(o Observation, op flightsv1.OperationStatus) Step {
 	if step, held := reach(o, &op.Provider, report{state: doing(op.Kind)}); held {
 		return step
 	}
@@ -35,7 +46,7 @@ func resolve(o Observation) Step {
 // longer wanted.
 func unsent(o Observation, op flightsv1.OperationStatus) (Step, bool) {
 	late := !o.sendable(op)
-	unwanted := o.Ticket.Deleting && op.Kind != flightsv1.OperationCancel
+	unwanted := o.Ticket.Deleting && (op.Kind != flightsv1.OperationCancel || o.retains(op.BookingID))
 	// Written for a provider that took keys and takes none now, or the other way round.
 	otherwise := o.Provider.Found && op.Keyed != o.Provider.takesKeys()
 	if !o.alone(op) || (!late && !unwanted && !otherwise) {
@@ -181,7 +192,7 @@ func outlived(o Observation, op flightsv1.OperationStatus, read Reading) Step {
 }
 
 func (o Observation) mayRepeat(op flightsv1.OperationStatus, read Reading) bool {
-	conditional := op.Kind == flightsv1.OperationCancel || op.BookingVersion != ""
+	conditional := op.Kind == flightsv1.OperationCancel && !o.retains(op.BookingID) || op.BookingVersion != ""
 	return conditional && read.Err == nil && read.Booking.Status == booking.StatusConfirmed &&
 		op.Outcome != string(booking.Pending) && o.sendable(op)
 }
@@ -302,13 +313,13 @@ func (o Observation) linger(op flightsv1.OperationStatus) Step {
 
 func (o Observation) noted(op flightsv1.OperationStatus) Step {
 	r := o.open(op)
-	after := poll(o.Now, op)
+	after, cause := poll(o.Now, op), CauseUnknown
 	if r.mood == stalled {
-		after = o.Recheck
+		after, cause = o.Recheck, CauseHeld
 	}
 	s := o.prior()
 	s.Operation = &op
-	step := Step{Action: Wait, After: after, Status: o.tell(s, r)}
+	step := Step{Action: Wait, After: after, Cause: cause, Status: o.tell(s, r)}
 	if o.news(r.reason) {
 		step.Event = &Event{Warning: r.reason == flightsv1.ReasonOutcomeUnknown, Reason: r.reason, Message: r.message}
 	}
@@ -326,7 +337,7 @@ func notMade(o Observation, why *booking.CallError) Step {
 		message += ": " + explain(why)
 	}
 	return Step{
-		Action: CloseOperation, Closed: &Closed{Kind: op.Kind, Result: ResultNotMade},
+		Action: CloseOperation, After: o.pause(CauseAnew), Cause: CauseAnew, Closed: &Closed{Kind: op.Kind, Result: ResultNotMade},
 		Status: o.tell(s, report{state: o.resting(), reason: doingReason(op.Kind), mood: reconciling, message: message}),
 	}
 }

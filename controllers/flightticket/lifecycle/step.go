@@ -29,6 +29,9 @@ const (
 	Find Action = "Find"
 	// ReadBooking reads the booking whose id is in Step.Reference.
 	ReadBooking Action = "ReadBooking"
+	// CheckHolders finds out, past the cache, which other ticket of the namespace holds the booking just read. Until the pass
+	// is over no other ticket may be asked the same for: two could else adopt one booking.
+	CheckHolders Action = "CheckHolders"
 	// Record writes Step.Status, which holds what exists now at the provider.
 	Record Action = "Record"
 	// CloseOperation writes Step.Status: the open operation is over and nothing came of it.
@@ -44,7 +47,7 @@ const (
 // Actions lists the closed set, in the order of a ticket's life.
 func Actions() []Action {
 	return []Action{
-		AddFinalizer, LookupOwner, Quote, Gate, Admit, StartOperation, Send, Find, ReadBooking, Record,
+		AddFinalizer, LookupOwner, Quote, Gate, Admit, StartOperation, Send, Find, ReadBooking, CheckHolders, Record,
 		CloseOperation, RemoveFinalizer, Wait, Nothing,
 	}
 }
@@ -56,8 +59,9 @@ type Step struct {
 	Reference string
 	// Operation is what Gate asks the policies about: CREATE before a booking, UPDATE before a change.
 	Operation flightsv1.Operation
-	// After is how long Wait waits. Zero means longer each time, from a second to minutes, as long as it stays so.
+	// After is how long Wait waits, and how long a ticket rests after CloseOperation. Cause is what for.
 	After time.Duration
+	Cause Cause
 	// Status is to be written with StartOperation, Record, CloseOperation, Wait and Nothing.
 	Status flightsv1.FlightTicketStatus
 	// Event tells what has happened, once Status is written; nil: nothing to tell.

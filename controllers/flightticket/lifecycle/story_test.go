@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,8 +148,15 @@ var stories = map[string]func(w *world, s script){
 	},
 }
 
+// allStories are all of them by name.
+func allStories() map[string]func(w *world, s script) {
+	all := maps.Clone(stories)
+	maps.Copy(all, personStories)
+	return all
+}
+
 func TestStories(t *testing.T) {
-	for name, play := range stories {
+	for name, play := range allStories() {
 		t.Run(name, func(t *testing.T) {
 			s := script{}
 			w := newWorld(s.choose)

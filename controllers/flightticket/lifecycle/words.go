@@ -19,7 +19,7 @@ func (o Observation) open(op flightsv1.OperationStatus) report {
 		r.message = "the provider has accepted and not finished " + what
 		if over {
 			r.mood = stalled
-			r.message += ", and is past its maxProcessing: ask the provider"
+			r.message += ", and is past its maxProcessing: " + o.askPerson(op)
 		}
 	case o.alone(op):
 		r.reason, r.message = doingReason(op.Kind), what+" was not accepted yet; it is sent again"
@@ -28,11 +28,20 @@ func (o Observation) open(op flightsv1.OperationStatus) report {
 		r.message = "no usable answer came to " + what + "; it is not repeated blindly but looked up"
 		if !o.resolvable(op) {
 			r.mood = stalled
-			r.message = "no usable answer came to " + what + ", which offers no way to look it up: ask the provider about " +
-				op.ClientReference
+			r.message = "no usable answer came to " + what + ", which offers no way to look it up: " + o.askPerson(op)
 		}
 	}
 	return r
+}
+
+// askPerson words what a person is to find out about an operation, and how to say it.
+func (o Observation) askPerson(op flightsv1.OperationStatus) string {
+	n, done := o.Ticket.Names, "--done"
+	if op.Kind == flightsv1.OperationBook {
+		done = "--done --booking ID"
+	}
+	return fmt.Sprintf("ask the provider about %s, and say what became of it with %q or %q", op.ClientReference,
+		n.command("resolve", "--not-done"), n.command("resolve", done))
 }
 
 // resolvable says whether anything but a person can still find out about an unknown operation.

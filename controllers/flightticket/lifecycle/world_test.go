@@ -19,8 +19,10 @@ type stored struct {
 	generation          int64
 	wanted              flightsv1.Order
 	deleting, finalizer bool
-	suspend             bool
+	suspend, retain     bool
 	requested           string
+	adopt, resolve      string
+	retained            string
 	status              flightsv1.FlightTicketStatus
 }
 
@@ -32,6 +34,8 @@ type process struct {
 	fresh  string // its memory; a crash clears it
 	known  map[string]time.Time
 	skew   time.Duration // of its wall clock
+	looked time.Time
+	waits  lifecycle.Waits
 }
 
 // world is an API server with one ticket, a provider, a clock and a process that carries steps out and may die.
@@ -50,6 +54,9 @@ type world struct {
 	ids      int
 	verdict  lifecycle.Verdict
 	down     string
+	holder   string // another ticket that holds what is to be adopted
+	resting  bool   // the last pass found nothing to do
+	watcher  func(from, to flightsv1.FlightTicketStatus, step lifecycle.Step)
 	identity flightsv1.ProviderIdentity
 	log      []string
 	check    func()
@@ -65,6 +72,7 @@ func newWorld(choose chooser) *world {
 		identity: flightsv1.ProviderIdentity{Name: "simulator", UID: "provider-1", Account: "acct-7"},
 		verdict:  lifecycle.Verdict{Kind: lifecycle.VerdictAllowed},
 		check:    func() {},
+		watcher:  func(_, _ flightsv1.FlightTicketStatus, _ lifecycle.Step) {},
 		process:  &process{known: map[string]time.Time{}}, other: &process{known: map[string]time.Time{}},
 	}
 	w.api = &modelProvider{
@@ -83,10 +91,12 @@ func (w *world) observe(t stored) lifecycle.Observation {
 	w.ids++
 	wanted := t.wanted
 	o := lifecycle.Observation{
-		Now: w.now(), NewID: fmt.Sprintf("op-%d", w.ids), Recheck: 10 * time.Minute, PoliciesLoaded: true,
+		Now: w.now(), NewID: fmt.Sprintf("op-%d", w.ids), Recheck: pollInterval, PoliciesLoaded: true, Waits: w.waits,
+		LookIn: w.lookIn(),
 		Ticket: lifecycle.Ticket{
 			Names: w.names, Generation: t.generation, Deleting: t.deleting, Finalizer: t.finalizer, Suspend: t.suspend,
-			Wanted: &wanted, ReconcileRequestedAt: t.requested, Status: *t.status.DeepCopy(),
+			Wanted: &wanted, ReconcileRequestedAt: t.requested, Retain: t.retain, Adopt: t.adopt, Resolve: t.resolve,
+			Retained: t.retained, DecidedBy: "olga", Status: *t.status.DeepCopy(),
 		},
 		Provider: lifecycle.Provider{
 			Found: true, Name: w.identity.Name, Ready: w.down == "", Trouble: w.down, Identity: w.identity, Generation: 1,
@@ -100,6 +110,17 @@ func (w *world) observe(t stored) lifecycle.Observation {
 	o.Fresh = t.status.Operation != nil && t.status.Operation.ID == w.fresh
 	o.KnownFor = w.knownFor(o)
 	return o
+}
+
+// pollInterval is that of the model.
+const pollInterval = 10 * time.Minute
+
+// lookIn is how long it is until the process reads the booking again.
+func (w *world) lookIn() time.Duration {
+	if w.looked.IsZero() {
+		w.looked = w.clock.Add(-pollInterval / 2)
+	}
+	return w.looked.Add(pollInterval).Sub(w.clock)
 }
 
 // now is what the process's wall clock shows.
@@ -130,14 +151,17 @@ func (w *world) pass() time.Duration {
 		step := lifecycle.Next(o)
 		rest, over, err := w.act(&o, &at, step)
 		w.check()
+		w.waits = w.waits.After(step, w.clock)
+		o.Waits = w.waits
 		if err != nil {
 			w.restart("  the process dies")
 			return time.Second
 		}
 		if over {
+			w.resting = step.Action == lifecycle.Nothing || step.Action == lifecycle.Wait && step.Cause == lifecycle.CauseLook
 			return rest
 		}
-		o.Now, o.KnownFor = w.now(), w.knownFor(o)
+		o.Now, o.KnownFor, o.LookIn = w.now(), w.knownFor(o), w.lookIn()
 	}
 	return 5 * time.Second
 }
@@ -157,7 +181,7 @@ func (w *world) beside() {
 // restart loses what the process knew.
 func (w *world) restart(words string) {
 	w.note("%s", words)
-	w.fresh, w.known = "", map[string]time.Time{}
+	w.fresh, w.known, w.looked, w.waits = "", map[string]time.Time{}, time.Time{}, nil
 }
 
 // dies lets the process die at this point.
@@ -184,7 +208,7 @@ func (w *world) act(o *lifecycle.Observation, at *int, step lifecycle.Step) (tim
 func (w *world) carryOut(o *lifecycle.Observation, at *int, step lifecycle.Step) (time.Duration, bool) {
 	switch step.Action {
 	case lifecycle.LookupOwner, lifecycle.Find, lifecycle.ReadBooking, lifecycle.Quote, lifecycle.Gate,
-		lifecycle.Admit:
+		lifecycle.Admit, lifecycle.CheckHolders:
 		w.ask(o, step)
 	case lifecycle.Send:
 		w.send(o)
@@ -193,6 +217,10 @@ func (w *world) carryOut(o *lifecycle.Observation, at *int, step lifecycle.Step)
 		if ok {
 			w.ticket.finalizer = step.Action == lifecycle.AddFinalizer
 			w.ticket.version++
+			if !w.ticket.finalizer {
+				w.watcher(w.ticket.status, flightsv1.FlightTicketStatus{}, step)
+				w.noteEvent(step)
+			}
 			*at = w.ticket.version
 			o.Ticket.Finalizer = w.ticket.finalizer
 		}
@@ -204,10 +232,12 @@ func (w *world) carryOut(o *lifecycle.Observation, at *int, step lifecycle.Step)
 		w.fresh = ""
 		if step.Action == lifecycle.StartOperation {
 			w.fresh = o.Ticket.Status.Operation.ID
+		} else {
+			w.known, w.looked = map[string]time.Time{}, w.clock
 		}
 		o.Fresh = step.Action == lifecycle.StartOperation
 		o.Heard = lifecycle.Heard{}
-		return time.Second, step.Action == lifecycle.CloseOperation
+		return max(step.After, time.Second), step.Action == lifecycle.CloseOperation
 	case lifecycle.Wait:
 		w.write(o, at, step)
 		return max(step.After, time.Second), true
@@ -228,10 +258,15 @@ func (w *world) ask(o *lifecycle.Observation, step lifecycle.Step) {
 		o.Heard.Found = &lifecycle.Listing{AskedAt: w.now(), KnownFor: o.KnownFor, Bookings: all, Err: err}
 	case lifecycle.ReadBooking:
 		b, err := w.api.get(step.Reference)
+		if was := o.Ticket.Status.Booking; was != nil && was.ID == step.Reference && (err == nil || err.Class == booking.ClassNotFound) {
+			w.looked = w.clock
+		}
 		o.Heard.Read = &lifecycle.Reading{AskedAt: w.now(), KnownFor: o.KnownFor, Booking: b, Err: err}
 	case lifecycle.Quote:
 		offer, err := w.api.quote()
 		o.Heard.Offer = &lifecycle.Quotation{Offer: offer, Err: err}
+	case lifecycle.CheckHolders:
+		o.Heard.Holder = &lifecycle.Holder{Ticket: w.holder}
 	case lifecycle.Admit:
 		o.Heard.Room = &lifecycle.Admission{Err: w.api.room()}
 	default:
@@ -283,13 +318,18 @@ func (w *world) write(o *lifecycle.Observation, at *int, step lifecycle.Step) bo
 			return false
 		}
 	}
+	w.watcher(w.ticket.status, step.Status, step)
 	w.ticket.status = *step.Status.DeepCopy()
 	w.ticket.version++
 	*at, o.Ticket.Status = w.ticket.version, *step.Status.DeepCopy()
+	w.noteEvent(step)
+	return true
+}
+
+func (w *world) noteEvent(step lifecycle.Step) {
 	if step.Event != nil {
 		w.note("    event %s: %s", step.Event.Reason, step.Event.Message)
 	}
-	return true
 }
 
 func (w *world) noteStep(step lifecycle.Step) {
@@ -313,7 +353,7 @@ func (w *world) run(passes int) {
 			return
 		}
 		rest := w.pass()
-		if rest >= time.Hour {
+		if w.resting {
 			return
 		}
 		w.clock = w.clock.Add(rest)
