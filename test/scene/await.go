@@ -37,7 +37,7 @@ func Await[O client.Object](s *Scene, object O, what string, wanted func(O) bool
 				events.Stop()
 				return seen
 			}
-			last = describe(seen)
+			last = Describe(seen)
 		}
 		events.Stop()
 	}
@@ -72,7 +72,7 @@ func awaitGone[O client.Object](ctx context.Context, s *Scene, object O) error {
 		}
 		events.Stop()
 	}
-	return fmt.Errorf("%s does not go; it was last\n%s", key, describe(object))
+	return fmt.Errorf("%s does not go; it was last\n%s", key, Describe(object))
 }
 
 // watch watches one object from its present state on.
@@ -93,8 +93,8 @@ func (s *Scene) watch(ctx context.Context, object client.Object) (watch.Interfac
 	return s.Client.Watch(ctx, list.(client.ObjectList), options)
 }
 
-// describe shows a status, for the message of a failure. Nothing else: a spec may hold passengers.
-func describe(object client.Object) string {
+// Describe shows a status, for the message of a failure. Nothing else: a spec may hold passengers.
+func Describe(object client.Object) string {
 	var status any
 	switch o := object.(type) {
 	case *flightsv1.FlightTicket:
@@ -170,7 +170,7 @@ func (s *Scene) awaitNone(ctx context.Context) {
 
 // after is a context for what is done when the test is over.
 func (s *Scene) after() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
+	return context.WithTimeout(context.Background(), s.patience())
 }
 
 // Told waits for an event about an object that has a reason and says every one of the parts.

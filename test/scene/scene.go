@@ -1,6 +1,7 @@
 package scene
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -27,8 +28,8 @@ const (
 	Canary = "canary-7rW4"
 	// Account is whom the tokens of a scene belong to.
 	Account = "acct-7"
-	// patience bounds what one test may take. It is far above what any needs, so that a busy machine fails none.
-	patience = 2 * time.Minute
+	// usualPatience is far above what any test needs that doesn't ask for more, so that a busy machine fails none.
+	usualPatience = 2 * time.Minute
 )
 
 // Stage is the running installation that scenes are set in.
@@ -38,7 +39,11 @@ type Stage struct {
 	Client client.WithWatch
 	// Kubectl prepares kubectl as that administrator.
 	Kubectl func(ctx context.Context, args ...string) *exec.Cmd
+	// Patience bounds what one test may take; zero means two minutes.
+	Patience time.Duration
 }
+
+func (s Stage) patience() time.Duration { return cmp.Or(s.Patience, usualPatience) }
 
 // NewClient returns a client that knows our kinds and the built-in ones.
 func NewClient(config *rest.Config) (client.WithWatch, error) {
@@ -74,7 +79,7 @@ type Scene struct {
 // New returns a scene with a namespace and without a booking API.
 func New(t *testing.T, stage Stage) *Scene {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stage.patience())
 	t.Cleanup(cancel)
 	s := &Scene{T: t, Stage: stage, Context: ctx}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "team-"}}
@@ -96,7 +101,7 @@ func (s *Scene) In(t *testing.T) *Scene {
 // remove deletes an object after the test, whose own context is over by then. What is left to do for it, the
 // installation does.
 func (s *Scene) remove(o client.Object) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), s.patience())
 	defer cancel()
 	if err := client.IgnoreNotFound(s.Client.Delete(ctx, o)); err != nil {
 		s.Errorf("clean up: %v", err)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
@@ -47,25 +46,6 @@ func TestToolsThatWaitSeeANewTicketInProgressAndABookedOneCurrent(t *testing.T) 
 	stands(read(), status.FailedStatus)
 
 	stands(s.Do("", "get", "bookingprovider", s.Provider.Name, "-o", "json"), status.CurrentStatus)
-}
-
-func TestATicketThatIsDeletedWithABadCredentialWaitsAndGoesOnceItIsRight(t *testing.T) {
-	t.Parallel()
-	s := scene.WithBooking(t, house.stage, simulator.Settings{}, nil)
-	s.Apply(s.TicketManifest("trip"))
-	ticket := s.Booked("trip", 2)
-	s.StoreToken(s.Token() + "-wrong")
-	s.ProviderIs(flightsv1.ReasonCredentialsRefused)
-	s.Do("", "delete", "ticket", "trip", "--wait=false")
-	scene.Await(s, s.Ticket("trip"), "waiting for its provider", func(t *flightsv1.FlightTicket) bool {
-		ready := meta.FindStatusCondition(t.Status.Conditions, flightsv1.ConditionReady)
-		return !t.DeletionTimestamp.IsZero() && ready != nil && ready.Reason == flightsv1.ReasonProviderNotReady
-	})
-	s.Says(s.Do("", "get", "ticket", "trip", "-o", "wide"), "Cancelling", "put a valid one there")
-	s.Live(1)
-	s.StoreToken(s.Token())
-	scene.AwaitGone(s, ticket)
-	s.Live(0)
 }
 
 func TestANamespaceGoesWithItsTicketsAndNothingStaysBooked(t *testing.T) {

@@ -25,6 +25,8 @@ type building struct {
 	provider, admin string
 	// metrics and logs are by program: flight-webhook, flight-controller.
 	metrics, logs map[string]string
+	// audit is the API server's log of requests; empty in an installation that was there already.
+	audit string
 }
 
 var house building
@@ -52,7 +54,7 @@ func run(m *testing.M) int {
 
 // build starts an installation of the tests' own.
 func build() (leave func() error, err error) {
-	i, err := installation.Start(context.Background(), installation.Options{Progress: os.Stderr})
+	i, err := installation.Start(context.Background(), installation.Options{Progress: os.Stderr, Audit: true})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,8 @@ func build() (leave func() error, err error) {
 			"flight-webhook":    "https://" + i.Webhook.MetricsAddress + "/metrics",
 			"flight-controller": "https://" + i.Controller.MetricsAddress + "/metrics",
 		},
-		logs: map[string]string{"flight-webhook": i.Webhook.Log, "flight-controller": i.Controller.Log},
+		logs:  map[string]string{"flight-webhook": i.Webhook.Log, "flight-controller": i.Controller.Log},
+		audit: i.Plane.AuditLog(),
 	}
 	return i.Stop, nil
 }
