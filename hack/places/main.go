@@ -48,7 +48,9 @@ func run(archive, date, metros, out string) error {
 		return fmt.Errorf("read metropolitan areas: %w", err)
 	}
 	var text bytes.Buffer
-	writeTable(&text, date, src, keep)
+	if err := writeTable(&text, date, src, keep); err != nil {
+		return err
+	}
 	packedTable, err := compress(text.Bytes())
 	if err != nil {
 		return fmt.Errorf("compress table: %w", err)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,7 +27,7 @@ var (
 
 // writeTable writes one record a line: D(ate), C(ountry) code name, R(egion) code name, A(irport) code name city
 // country region latitude longitude size aliases. All but D are sorted by code.
-func writeTable(w *bytes.Buffer, date string, src source, keep map[string]bool) {
+func writeTable(w *bytes.Buffer, date string, src source, keep map[string]bool) error {
 	fmt.Fprintf(w, "D\t%s\n", date)
 	byCode := func(a, b sourceArea) int { return cmp.Compare(a.Code, b.Code) }
 	slices.SortFunc(src.Countries, byCode)
@@ -42,7 +43,9 @@ func writeTable(w *bytes.Buffer, date string, src source, keep map[string]bool) 
 	for _, a := range src.Airports {
 		if kept(a) {
 			served[a.Region] = true
-			writeAirport(&rows, a, none)
+			if err := writeAirport(&rows, a, none); err != nil {
+				return err
+			}
 		}
 	}
 	for _, r := range src.Regions {
@@ -51,6 +54,7 @@ func writeTable(w *bytes.Buffer, date string, src source, keep map[string]bool) 
 		}
 	}
 	w.Write(rows.Bytes())
+	return nil
 }
 
 // names are those that can't be an airport's keyword, in small letters.
@@ -79,12 +83,18 @@ func (n names) mislead(name, region string) bool {
 	return n.areas[name] || misleading[name] || slices.ContainsFunc(n.elsewhere[name], func(r string) bool { return r != region })
 }
 
-func writeAirport(w *bytes.Buffer, a sourceAirport, none names) {
+func writeAirport(w *bytes.Buffer, a sourceAirport, none names) error {
+	lat, errLat := degrees(a.Lat)
+	lon, errLon := degrees(a.Lon)
+	if err := errors.Join(errLat, errLon); err != nil {
+		return fmt.Errorf("read the coordinates of %s: %w", a.IATA, err)
+	}
 	city, others := splitCity(a)
 	aliases := slices.DeleteFunc(slices.Concat(others, keywords(a.Keywords)), func(k string) bool { return none.mislead(k, a.Region) })
 	slices.Sort(aliases)
 	fmt.Fprintf(w, "A\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.IATA, clean(a.Name), city, a.Country, a.Region,
-		degrees(a.Lat), degrees(a.Lon), a.Type[:1], strings.Join(slices.Compact(aliases), "|"))
+		lat, lon, a.Type[:1], strings.Join(slices.Compact(aliases), "|"))
+	return nil
 }
 
 // splitCity returns the name of the city and the other names in the municipality, as in "Raleigh/Durham",
@@ -137,12 +147,9 @@ func keywords(text string) []string {
 }
 
 // degrees rounds to a thousandth of a degree, about a hundred metres.
-func degrees(text string) string {
+func degrees(text string) (string, error) {
 	value, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		panic(fmt.Sprintf("coordinate %q: %v", text, err))
-	}
-	return strconv.FormatFloat(value, 'f', 3, 64)
+	return strconv.FormatFloat(value, 'f', 3, 64), err
 }
 
 // clean makes text fit for a field.
