@@ -111,6 +111,13 @@ func (c *Process) Kill() error {
 	return nil
 }
 
+// Freeze stops the process in the middle of what it does, as on a node that stands still, until Thaw. It can be killed
+// while it is frozen.
+func (c *Process) Freeze() error { return c.signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on. It knows nothing of the time that has passed.
+func (c *Process) Thaw() error { return c.signal(syscall.SIGCONT) }
+
 // signal sends one signal; to a process that has ended it does nothing.
 func (c *Process) signal(s syscall.Signal) error {
 	if err := c.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,6 +65,9 @@ type Installation struct {
 	temporary bool              // Dir is ours to remove
 	unmount   func()            // ends the watch of the mounted Secrets
 	built     map[string]string // paths of the programs
+
+	mu    sync.Mutex
+	sides []*Side
 }
 
 // Start builds the programs, starts a control plane, cert-manager, the simulator, the webhook and the controller, and
@@ -153,6 +157,9 @@ func (i *Installation) Stop() error {
 	if i.Controller != nil {
 		errs = append(errs, i.Controller.stop())
 	}
+	for _, s := range i.sides {
+		errs = append(errs, s.Kill())
+	}
 	if i.Webhook != nil {
 		errs = append(errs, i.Webhook.stop())
 	}
@@ -179,7 +186,7 @@ func (i *Installation) removeCredentials() error {
 
 // credentials are the files and folders in Dir that must not outlive the run.
 func (i *Installation) credentials() []string {
-	paths := []string{tokensIn(i.Dir)}
+	paths := []string{tokensIn(i.Dir), sidesIn(i.Dir)}
 	for _, name := range []string{"webhook", "controller"} {
 		p := newProgram(name)
 		paths = append(paths, p.kubeconfigIn(i.Dir), p.tlsDir(i.Dir))

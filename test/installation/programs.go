@@ -26,14 +26,16 @@ type Program struct {
 	// Log is the file with everything that it wrote, over all restarts.
 	Log string
 
-	name       string
+	name string
+	// program is which of builtPrograms runs.
+	program    string
 	kubeconfig string
 	args       []string
 	reserved   []io.Closer
 	process    *controlplane.Process
 }
 
-func newProgram(name string) *Program { return &Program{name: name} }
+func newProgram(name string) *Program { return &Program{name: name, program: name} }
 
 func (p *Program) tlsDir(dir string) string { return filepath.Join(dir, p.name+"-tls") }
 
@@ -161,7 +163,7 @@ func (i *Installation) start(ctx context.Context, p *Program) error {
 	}
 	p.reserved = nil
 	process, err := i.Plane.StartProcess(controlplane.ProcessOptions{
-		Name: "flight-" + p.name, Path: i.built[p.name], Args: p.args, Log: p.Log,
+		Name: "flight-" + p.name, Path: i.built[p.program], Args: p.args, Log: p.Log,
 	})
 	if err != nil {
 		return err
