@@ -17,6 +17,7 @@ const module = "github.com/flight-operator/flight-operator"
 var allowedImports = map[string][]string{
 	"api/v1":                             {},
 	"policies":                           {},
+	"docs":                               {},
 	"internal/money":                     {},
 	"internal/places":                    {},
 	"internal/instruction":               {},
