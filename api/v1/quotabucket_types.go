@@ -177,7 +177,7 @@ type QuotaBucket struct {
 	// Entries are the claims of admission reviews whose tickets are not counted yet.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=4096
+	// +kubebuilder:validation:MaxItems=1000
 	Entries []QuotaEntry `json:"entries,omitempty"`
 
 	// Departures are tickets that are leaving and whose claims are in retained, so that no claim is counted twice.
