@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test crash mutants soak check cover generate programs
+.PHONY: help demo dev test crash mutants model soak check cover generate programs
 
 # Only the race detector needs a C compiler; it turns cgo on for itself.
 export CGO_ENABLED := 0
@@ -37,8 +37,11 @@ crash: programs ## kill the controller at every point of its life; the booking A
 mutants: programs ## take each guard out; exits 0 only if a named test fails for each. Needs Go. 5 min
 	@MUTANTS=all go test -vet=off -count=1 -timeout 30m ./test/mutants -v -run 'TestATestMissesEachGuardThatIsTakenOut' 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
 
+model: ## check the quota protocol with spin, as designed and with each rule taken out. Needs spin and gcc. 3 min
+	@test/model/run.sh
+
 soak: programs ## tickets under random faults (SOAK_DURATION, SOAK_TICKETS, SOAK_SEED), then a queue that drains (SOAK_WAITING, SOAK_RATE). Needs Go. 20 min
-	@SOAK_DURATION=$${SOAK_DURATION:-10m} SOAK_TICKETS=$${SOAK_TICKETS:-500} SOAK_WAITING=$${SOAK_WAITING:-2000} SOAK_RATE=$${SOAK_RATE:-60} SOAK_POLL=$${SOAK_POLL:-2m} \
+	@SOAK_SEED=$${SOAK_SEED:-$$((RANDOM + 1))} SOAK_DURATION=$${SOAK_DURATION:-10m} SOAK_TICKETS=$${SOAK_TICKETS:-500} SOAK_WAITING=$${SOAK_WAITING:-2000} SOAK_RATE=$${SOAK_RATE:-30} SOAK_POLL=$${SOAK_POLL:-2m} \
 		go test -vet=off -count=1 -timeout 60m ./test/soak -v 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
 
 check: ## formatting, conventions, fresh generated files, linters. Needs Go and git. First time about 6 min, then 1
