@@ -122,6 +122,10 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o options, log logr.L
 	if err := policies.SetupWithManager(mgr); err != nil {
 		return err
 	}
+	// Policies are told of a ticket's namespace. A standby that fills this cache at the first question is not warm.
+	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil {
+		return fmt.Errorf("watch namespaces: %w", err)
+	}
 	registry, err := addProviders(ctx, mgr, o)
 	if err != nil {
 		return err
