@@ -17,23 +17,22 @@ import (
 
 const unknownOutcome = booking.Unknown
 
-// The installation that all tests of this package share, one after another.
+// The installation that all tests of this package share.
 var (
 	house *installation.Installation
 	stage scene.Stage
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
-func run(m *testing.M) int {
+func runTests(m *testing.M) int {
+	// Most of these tests wait for a lease, a lag or a process; so more of them run at a time than there are processors.
+	os.Args = append(os.Args, fmt.Sprintf("-test.parallel=%d", sideBySide))
 	log.SetLogger(logr.Discard()) // the client logs warnings of the API server
 	ctx := context.Background()
 	var err error
-	if house, err = installation.Start(ctx, installation.Options{
-		Progress: os.Stderr, WithoutController: true,
-		// A lease of a dead controller lasts 15 s, and would hide how fast the next one looks at what is open.
-		ControllerArgs: []string{"--leader-elect=false", "--log-level=debug"},
-	}); err != nil {
+	// Each test has controllers of its own.
+	if house, err = installation.Start(ctx, installation.Options{Progress: os.Stderr, WithoutController: true}); err != nil {
 		fmt.Fprintln(os.Stderr, "installation:", err)
 		return 1
 	}
@@ -42,9 +41,6 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, "prepare:", err)
 	} else {
 		code = m.Run()
-	}
-	if code != 0 {
-		showLog(house.Controller.Log)
 	}
 	if err := house.Stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "installation:", err)
@@ -64,16 +60,15 @@ func prepare(ctx context.Context) error {
 	return nil
 }
 
-// showLog shows how a log ends, for somebody who looks for the reason of a failure.
-func showLog(path string) {
-	const enough = 200
+// tail returns the last lines of a file, or why it can't be read: both are for somebody who looks for the reason of a
+// failure.
+func tail(path string, lines int) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "read the controller's log:", err)
-		return
+		return err.Error()
 	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	fmt.Fprintf(os.Stderr, "the controller's log ends:\n%s\n", strings.Join(lines[max(0, len(lines)-enough):], "\n"))
+	all := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
 // statusGuard is a ValidatingAdmissionPolicy by which a test has the API server refuse a write of the controller: that

@@ -12,9 +12,10 @@ import (
 	"github.com/flight-operator/flight-operator/test/scene"
 )
 
-func TestSIGTERMInTheMiddleOfACallStoresTheOutcomeBeforeTheEnd(t *testing.T) {
+// SIGTERM comes while a call hangs.
+func TestScenario12StoppedInTheMiddle(t *testing.T) {
 	for name, settings := range ways() {
-		t.Run(name, func(t *testing.T) {
+		t.Run("the outcome is stored before the end, "+name, func(t *testing.T) {
 			s := newStory(t, settings)
 			s.start()
 			s.hold(simulator.EffectDelayAfter, simulator.OpBook)
@@ -34,12 +35,7 @@ func TestSIGTERMInTheMiddleOfACallStoresTheOutcomeBeforeTheEnd(t *testing.T) {
 			s.Booked("trip", 2)
 			s.bookedOnce(settings)
 		})
-	}
-}
-
-func TestSIGTERMWhileACallGetsNoAnswerLeavesTheOperationToTheNextController(t *testing.T) {
-	for name, settings := range ways() {
-		t.Run(name, func(t *testing.T) {
+		t.Run("an outcome that does not come is left to the next controller, "+name, func(t *testing.T) {
 			s := newStory(t, settings)
 			s.start()
 			s.hold(simulator.EffectDelayAfter, simulator.OpBook) // longer than the call may take
@@ -61,10 +57,11 @@ func TestSIGTERMWhileACallGetsNoAnswerLeavesTheOperationToTheNextController(t *t
 	}
 }
 
-// The provider commits, gives no answer, and shows the booking only seconds later.
-func TestAnAnswerThatIsLostIsNeverCalledAFailureAndNothingIsBoughtTwice(t *testing.T) {
+// The provider commits, gives no answer, and shows the booking only 20 s later. Nobody says that it failed, and nothing is
+// bought twice.
+func TestScenario13TheTimeOutThatHadSucceeded(t *testing.T) {
 	for name, settings := range ways() {
-		settings.ReadLag = metav1.Duration{Duration: 4 * time.Second}
+		settings.ReadLag = metav1.Duration{Duration: 20 * time.Second}
 		for fault, effect := range map[string]simulator.Effect{
 			"the connection breaks": simulator.EffectDropAfter, "the answer stalls": simulator.EffectDelayAfter,
 		} {

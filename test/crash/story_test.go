@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
@@ -17,47 +16,28 @@ import (
 	"github.com/flight-operator/flight-operator/test/scene"
 )
 
-// story is a scene whose controller starts, stops and dies as the test says. Stories share one controller, so none runs
-// beside another.
+// story is a place whose controller starts, stops and dies as the test says.
 type story struct {
-	*scene.Scene
+	*place
 	// seen is how many calls the booking API had got when the controller was last started.
 	seen int
 	// releases let the calls go on that are held.
 	releases []func()
 }
 
-// newStory makes a scene in which no controller runs.
+// newStory makes a place in which no controller runs. The test runs beside others.
 func newStory(t *testing.T, settings simulator.Settings) *story {
 	t.Helper()
-	halt(t)
-	s := &story{Scene: scene.WithBooking(t, stage, settings, func(p *flightsv1.BookingProvider) {
-		p.Spec.Timeout = metav1.Duration{Duration: 5 * time.Second}
-	})}
-	t.Cleanup(func() { // before the scene is cleared away: only a controller can let its tickets go
-		s.settle()
-		halt(t)
-		if err := house.StartController(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Parallel()
+	s := &story{place: newPlace(t, circumstances{settings: settings})}
+	t.Cleanup(s.settle)
 	return s
 }
 
 func (s *story) start() {
 	s.Helper()
 	s.seen = s.Simulator.Count("")
-	if err := house.StartController(s.Context); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// kill ends the controller with SIGKILL, in the middle of whatever it does.
-func (s *story) kill() {
-	s.Helper()
-	if err := house.KillController(); err != nil {
-		s.Fatal(err)
-	}
+	s.place.start()
 }
 
 // hold has calls wait, each before or after its commit, until settle.
@@ -224,20 +204,12 @@ func (s *story) allowStatus() {
 	s.Patch(s.Ticket("trip"), `{"metadata":{"annotations":{"test/refuse":null}}}`)
 }
 
-// halt ends the controller if one runs.
-func halt(t *testing.T) {
-	t.Helper()
-	if err := house.KillController(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // stop sends SIGTERM and returns once the controller has said that it stops. The channel tells how it ended.
 func (s *story) stop() <-chan error {
 	s.Helper()
 	before := s.log()
 	ended := make(chan error, 1)
-	go func() { ended <- house.StopController() }()
+	go func() { ended <- s.side.Stop() }()
 	stopping := func(context.Context) (bool, error) {
 		return strings.Contains(s.log()[len(before):], "Stopping and waiting for"), nil
 	}
@@ -249,7 +221,7 @@ func (s *story) stop() <-chan error {
 
 func (s *story) log() string {
 	s.Helper()
-	text, err := os.ReadFile(house.Controller.Log)
+	text, err := os.ReadFile(s.side.Log())
 	if err != nil {
 		s.Fatal(err)
 	}
