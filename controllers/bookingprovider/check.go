@@ -104,7 +104,7 @@ func (r *Reconciler) connect(p *flightsv1.BookingProvider, token string) (connec
 func (r *Reconciler) ask(ctx context.Context, p *flightsv1.BookingProvider, c connection) (connection, finding) {
 	account, err := c.guard.Account(ctx)
 	if err == nil {
-		c.accepted, c.usable, c.account = true, true, account.ID
+		c.accepted, c.usable, c.answered, c.account = true, true, true, account.ID
 		return c, finding{
 			reason: flightsv1.ReasonProviderReady, message: "books with account " + account.ID,
 		}
@@ -117,8 +117,8 @@ func (r *Reconciler) ask(ctx context.Context, p *flightsv1.BookingProvider, c co
 	if f.limited {
 		return c, f
 	}
-	c.usable = false
-	if f.reason == flightsv1.ReasonCredentialsRefused {
+	c.usable, c.answered = false, f.reason == flightsv1.ReasonCredentialsRefused
+	if c.answered {
 		c.accepted = false
 	}
 	return c, f

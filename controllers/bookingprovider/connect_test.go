@@ -114,3 +114,35 @@ func TestWatchesOfSecretsThatNobodyNamesEnd(t *testing.T) {
 		t.Errorf("ended %v, going on %d", ended, len(s.started))
 	}
 }
+
+func TestAChangedSecretConcernsThoseWhoseKeyChangedOrWhoNeverAnswered(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		held      connection
+		concerned bool
+	}{
+		"one whose token was accepted":  {connection{token: "canary", accepted: true, usable: true, answered: true}, false},
+		"one whose token was refused":   {connection{token: "canary", answered: true}, false},
+		"one whose token was another":   {connection{token: "old", accepted: true, usable: true, answered: true}, true},
+		"one that could not be reached": {connection{token: "canary"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := reconciler(t, &now, " canary\n")
+			r.Registry.put("example", c.held)
+			other := example()
+			other.Name, other.Spec.CredentialsSecretRef.Name = "other", "another"
+			got := r.concerned(t.Context(), "tokens", []flightsv1.BookingProvider{*example(), *other})
+			if (len(got) == 1 && got[0] == "example") != c.concerned || len(got) > 1 {
+				t.Errorf("concerned are %v", got)
+			}
+		})
+	}
+	r := reconciler(t, &now, "canary")
+	for _, when := range []string{"was never looked at", "had no key for a while"} {
+		if got := r.concerned(t.Context(), "tokens", []flightsv1.BookingProvider{*example()}); len(got) != 1 {
+			t.Errorf("a provider that %s is left out: %v", when, got)
+		}
+		r.Registry.put("example", connection{token: "canary", accepted: true, usable: true, answered: true})
+		r.Registry.lapse("example")
+	}
+}

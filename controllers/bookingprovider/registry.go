@@ -25,8 +25,8 @@ type connection struct {
 	rotated *metav1.Time
 	// checked is when the provider was last asked.
 	checked time.Time
-	// usable says that the last check went well.
-	usable bool
+	// usable says that the last check went well, answered that the provider has accepted or refused this very credential.
+	usable, answered bool
 }
 
 // Registry holds the connections of this process by the provider's name. It is safe for concurrent use.
@@ -117,9 +117,17 @@ func (r *Registry) lapse(name string) {
 	defer r.mu.Unlock()
 	if c := r.held[name]; c != nil {
 		lapsed := *c
-		lapsed.usable, lapsed.accepted = false, false
+		lapsed.usable, lapsed.accepted, lapsed.answered = false, false, false
 		r.held[name] = &lapsed
 	}
+}
+
+// answeredTo says whether a provider has accepted or refused a credential.
+func (r *Registry) answeredTo(name, token string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.held[name]
+	return c != nil && c.answered && c.token == token
 }
 
 // goingFor says for how long this process has known that a provider is being deleted, and begins to count.

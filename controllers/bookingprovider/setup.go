@@ -3,6 +3,7 @@ package bookingprovider
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -94,11 +95,27 @@ func (r *Reconciler) namedBy(ctx context.Context, secret string, add func(string
 		log.FromContext(ctx).Error(err, "list the providers of a changed Secret; they are looked at later")
 		return
 	}
-	for _, p := range all.Items {
-		if p.Spec.CredentialsSecretRef.Name == secret {
-			add(p.Name)
+	for _, name := range r.concerned(ctx, secret, all.Items) {
+		add(name)
+	}
+}
+
+// concerned names the providers that a changed Secret may concern. Many share one Secret: a provider that has answered to
+// the token which its key still holds is not called again for somebody else's key.
+func (r *Reconciler) concerned(ctx context.Context, name string, all []flightsv1.BookingProvider) []string {
+	secret, err := r.Secrets.read(ctx, name)
+	var names []string
+	for i := range all {
+		ref := all[i].Spec.CredentialsSecretRef
+		if ref.Name != name {
+			continue
+		}
+		// What is wrong with a Secret that can't be read is told where the provider is looked at.
+		if err != nil || !r.Registry.answeredTo(all[i].Name, strings.TrimSpace(string(secret.Data[ref.Key]))) {
+			names = append(names, all[i].Name)
 		}
 	}
+	return names
 }
 
 // Metrics tell how long calls wait for the limiter.
