@@ -127,7 +127,7 @@ func (f *Follower) notify() {
 // meaning is what a status says, without its words and times.
 func meaning(t *flightsv1.FlightTicket) string {
 	s := t.Status
-	text := fmt.Sprint(s.State, s.ObservedGeneration, s.Attempts, s.Refusal != nil)
+	text := fmt.Sprint(s.State, s.ObservedGeneration, s.Attempts, s.Refusal != nil, s.LastHandledReconcileAt)
 	for _, c := range s.Conditions {
 		text += fmt.Sprint(" ", c.Type, c.Status, c.Reason, c.ObservedGeneration)
 	}
@@ -135,7 +135,7 @@ func meaning(t *flightsv1.FlightTicket) string {
 		text += fmt.Sprint(" ", op.ID, op.Outcome, op.BookingID)
 	}
 	if b := s.Booking; b != nil {
-		text += fmt.Sprint(" ", b.ID, b.Version, b.Order.Seats, b.CancelledAt != nil)
+		text += fmt.Sprint(" ", b.ID, b.Version, b.Order.Seats, b.Order.Cabin, b.CancelledAt != nil)
 	}
 	return text
 }
