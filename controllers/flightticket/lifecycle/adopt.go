@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
 )
@@ -62,12 +64,18 @@ func (o Observation) unfit(b booking.Booking) string {
 	}
 }
 
+// unadoptable tells why the booking that a person named is not taken over: anew for each booking that is named.
 func (o Observation) unadoptable(why string) Step {
-	return o.warn(CauseHeld, report{
+	step := o.wait(CauseHeld, report{
 		state: o.resting(), reason: flightsv1.ReasonAdoptionRefused, mood: stalled,
 		message: why + "; nothing is booked meanwhile: name another booking, or remove the annotation " +
 			flightsv1.AdoptBookingAnnotation,
 	})
+	was := meta.FindStatusCondition(o.Ticket.Status.Conditions, flightsv1.ConditionReady)
+	if now := meta.FindStatusCondition(step.Status.Conditions, flightsv1.ConditionReady); was == nil || was.Message != now.Message {
+		step.Event = &Event{Warning: true, Reason: now.Reason, Message: now.Message}
+	}
+	return step
 }
 
 // adopted records a booking that the ticket took over. Where it is not as the spec asks, it is changed afterwards, through

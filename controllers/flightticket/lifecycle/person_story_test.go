@@ -42,9 +42,9 @@ var personStories = map[string]func(w *world, s script){
 	"resolved by a person as not done": func(w *world, s script) {
 		w.lookup, w.api.faults = false, true
 		s["what becomes of the Book"] = []int{lostBeforeCommit}
-		w.run(1)
+		w.pass()
 		w.resolve("op-1 not-done")
-		w.run(3)
+		w.run(4)
 	},
 	"resolved by a person as done": func(w *world, s script) {
 		w.lookup, w.api.faults = false, true

@@ -29,6 +29,8 @@ type modelProvider struct {
 	acting   time.Time
 	answers  map[string]answer
 	sends    int
+	// cancelling is told of each cancellation that takes effect.
+	cancelling func()
 }
 
 // modelBooking keeps every version of a booking with the time from which reads show it.
@@ -302,6 +304,7 @@ func (p *modelProvider) effect(op flightsv1.OperationStatus) booking.Outcome {
 		switch {
 		case op.Kind == flightsv1.OperationCancel:
 			now.Status = booking.StatusCancelled
+			p.cancelling()
 		case now.Status != booking.StatusConfirmed:
 			return rejected(booking.ClassConflict, "booking_cancelled")
 		case now.Version != op.BookingVersion:

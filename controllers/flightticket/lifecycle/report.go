@@ -29,6 +29,8 @@ type report struct {
 	// code is the provider's code if the message repeats its words. They may differ from answer to answer, and a status is
 	// written on transitions only: as long as reason and code are those of before, the message stays as it was.
 	code string
+	// lost says that the booking in the status is known not to exist any more.
+	lost bool
 }
 
 // maxMessage is the longest message in runes. The API server takes 32768 bytes; nobody reads that much.
@@ -52,7 +54,7 @@ func (o Observation) tell(s *flightsv1.FlightTicketStatus, r report) flightsv1.F
 	o.set(s, flightsv1.ConditionReady, truth(r.ready), r.reason, r.message)
 	o.while(s, flightsv1.ConditionReconciling, r.mood == reconciling, r)
 	o.while(s, flightsv1.ConditionStalled, r.mood == stalled, r)
-	o.tellBooked(s)
+	o.tellBooked(s, r)
 	o.tellVerdict(s)
 	return *s
 }
@@ -67,7 +69,11 @@ func (o Observation) steady(r report) string {
 	return ready.Message
 }
 
-func (o Observation) tellBooked(s *flightsv1.FlightTicketStatus) {
+func (o Observation) tellBooked(s *flightsv1.FlightTicketStatus, r report) {
+	if r.lost {
+		o.set(s, flightsv1.ConditionBooked, metav1.ConditionFalse, r.reason, r.message)
+		return
+	}
 	if s.Booking == nil || s.Booking.CancelledAt != nil {
 		o.set(s, flightsv1.ConditionBooked, metav1.ConditionFalse, flightsv1.ReasonNotBooked, "no booking exists")
 		return

@@ -19,12 +19,24 @@ func resolve(o Observation) Step {
 		return step
 	}
 	if word, spoken := o.word(op); spoken {
-		if !settled(op, o.Provider, o.Now, o.KnownFor) {
-			return o.inTime(op, pursue(o, op))
+		if settled(op, o.Provider, o.Now, o.KnownFor) {
+			return heed(o, op, word)
 		}
-		return heed(o, op, word)
+		return o.inTime(op, unrepeated(o, op))
 	}
 	return pursue(o, op)
+}
+
+// unrepeated is pursue without sends: a person who says what became of an operation speaks of what was sent so far.
+func unrepeated(o Observation, op flightsv1.OperationStatus) Step {
+	switch step := pursue(o, op); {
+	case step.Action != Send:
+		return step
+	case o.alone(op):
+		return notMade(o, nil)
+	default:
+		return o.linger(op)
+	}
 }
 
 // pursue sends an operation that certainly was not sent, and finds out about one that may have been.

@@ -111,7 +111,7 @@ func (o Observation) looked(calm Step) Step {
 func drifted(o Observation, what string) Step {
 	step := o.warn(CauseHeld, report{
 		state: o.resting(), reason: flightsv1.ReasonDrifted, mood: stalled,
-		message: describe(*o.Ticket.Status.Booking) + " " + what,
+		message: describe(*o.Ticket.Status.Booking) + " " + what, lost: what == isCancelled,
 	})
 	if o.LookIn > 0 {
 		step.After, step.Cause = o.LookIn, CauseLook

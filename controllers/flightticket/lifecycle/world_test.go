@@ -76,7 +76,7 @@ func newWorld(choose chooser) *world {
 		process:  &process{known: map[string]time.Time{}}, other: &process{known: map[string]time.Time{}},
 	}
 	w.api = &modelProvider{
-		now: func() time.Time { return w.clock }, choose: choose, answers: map[string]answer{},
+		now: func() time.Time { return w.clock }, choose: choose, answers: map[string]answer{}, cancelling: func() {},
 		timeout: 30 * time.Second, readLag: 20 * time.Second, process: 2 * time.Minute,
 	}
 	w.ticket = stored{

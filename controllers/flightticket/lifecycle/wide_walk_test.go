@@ -1,0 +1,238 @@
+package lifecycle_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
+	"github.com/flight-operator/flight-operator/internal/booking"
+)
+
+// wideWalks is how many walks of people and providers are taken. Each is the same whenever it is taken.
+const wideWalks = 1500
+
+// TestWhateverPeopleAndProvidersDo walks with everything at once: crashes, lost answers, edits, deletions, bookings that are
+// cancelled or changed at the provider, policies that change their mind, adoptions, and people who say what became of an
+// operation. The provider's ledger is the oracle. Only a person who spoke of what could not be known yet excuses a double
+// purchase.
+func TestWhateverPeopleAndProvidersDo(t *testing.T) {
+	for seed := range uint64(wideWalks) {
+		wander(t, seed, func(_, _ flightsv1.FlightTicketStatus, _ lifecycle.Step) {})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// crowd is the people around a ticket, and the provider's staff.
+type crowd struct {
+	*testing.T
+	*world
+	rng *rand.Rand
+	// guessed says that somebody resolved an operation before its outcome could be known; meddled, that the provider's staff
+	// touched the booking.
+	guessed, meddled bool
+}
+
+// wander takes the walk of a seed.
+func wander(t *testing.T, seed uint64, watch func(from, to flightsv1.FlightTicketStatus, step lifecycle.Step)) {
+	rng := rand.New(rand.NewPCG(seed, seed))
+	w := newWorld(func(_ string, n int) int { return rng.IntN(n) })
+	c := &crowd{T: t, world: w, rng: rng}
+	w.watcher = watch
+	w.api.keys = rng.IntN(2) == 0
+	w.declares, w.lookup = w.api.keys, rng.IntN(3) > 0
+	w.api.faults, w.crashes = true, true
+	w.check = c.oracle
+	w.api.cancelling = func() {
+		if !w.ticket.deleting {
+			c.fail("a booking was cancelled whose ticket still wants it")
+		}
+	}
+	w.foreign("prod/team-a/other", booking.StatusConfirmed)
+	w.foreign("prod/team-b/other", booking.StatusConfirmed)
+	for range 5 + rng.IntN(30) {
+		c.act()
+		w.clock = w.clock.Add(w.pass())
+		if w.ticket.gone() || t.Failed() {
+			break
+		}
+	}
+	c.calmDown()
+	c.judge()
+}
+
+func (c *crowd) fail(format string, args ...any) {
+	c.Errorf(format+"\n%s", append(args, strings.Join(c.log, "\n"))...)
+}
+
+// own are the live bookings that this ticket made or holds.
+func (c *crowd) own() []booking.Booking {
+	c.api.settle()
+	all := c.api.live(c.names.Owner())
+	held := c.ticket.status.Booking
+	for _, b := range c.api.bookings {
+		if now := b.truth(); held != nil && now.ID == held.ID && now.Names.Owner != c.names.Owner() && now.Status == booking.StatusConfirmed {
+			all = append(all, now)
+		}
+	}
+	return all
+}
+
+func (c *crowd) oracle() {
+	if all := c.own(); len(all) > 1 && !c.guessed {
+		c.fail("bought twice: %v", all)
+	}
+	if held := c.ticket.status.Booking; held != nil && held.ID == "b-2" {
+		c.fail("a booking of another namespace was taken over")
+	}
+}
+
+// act is one thing that somebody does.
+func (c *crowd) act() {
+	ticket := &c.ticket
+	switch c.rng.IntN(26) {
+	case 0, 1:
+		ticket.wanted.Seats = int32(1 + c.rng.IntN(5))
+		ticket.generation++
+	case 2:
+		if !ticket.deleting && c.rng.IntN(2) == 0 {
+			ticket.deleting = true
+			ticket.generation++
+		}
+	case 3:
+		ticket.requested += "x"
+	case 4:
+		ticket.suspend = !ticket.suspend
+		ticket.generation++
+	case 5:
+		ticket.adopt = []string{"", "b-1", "b-2", "b-99"}[c.rng.IntN(4)]
+	case 6, 7:
+		c.say(c.rng.IntN(4) == 0)
+	case 8:
+		ticket.retained = []string{"", "b-1", "b-3"}[c.rng.IntN(3)]
+	case 9, 10:
+		c.staff()
+	case 11:
+		c.holder = []string{"", "other"}[c.rng.IntN(2)]
+	case 12:
+		kinds := []lifecycle.VerdictKind{lifecycle.VerdictAllowed, lifecycle.VerdictRefused, lifecycle.VerdictError}
+		c.verdict = lifecycle.Verdict{Kind: kinds[c.rng.IntN(3)], Messages: []string{"policy x: no"}}
+	case 13:
+		c.down = []string{"", "the credential is refused"}[c.rng.IntN(2)]
+	case 14:
+		c.skew = time.Duration(c.rng.IntN(1800)-900) * time.Second
+	case 15:
+		c.declares = c.api.keys && !c.declares
+	case 16:
+		c.lose()
+	default:
+		return
+	}
+	ticket.version++
+}
+
+// lose is a backup that was taken before the ticket's status.
+func (c *crowd) lose() {
+	held := c.ticket.status.Booking
+	if c.lookup && c.ticket.status.Operation == nil && c.api.quiet() && (held == nil || held.AdoptedBy == "") {
+		c.note("the status is lost")
+		c.ticket.status = flightsv1.FlightTicketStatus{ObservedGeneration: -1}
+	}
+}
+
+// staff cancels or changes the ticket's booking at the provider.
+func (c *crowd) staff() {
+	for _, b := range c.api.bookings {
+		now := b.truth()
+		if held := c.ticket.status.Booking; held == nil || now.ID != held.ID || now.Status != booking.StatusConfirmed {
+			continue
+		}
+		if now.Order.Seats = int32(1 + c.rng.IntN(5)); c.rng.IntN(3) == 0 {
+			now.Status = booking.StatusCancelled
+		}
+		c.meddled = true
+		c.note("the staff makes booking %s %s for %d", now.ID, now.Status, now.Order.Seats)
+		c.api.show(b, now)
+	}
+}
+
+// say resolves the open operation: truthfully once its outcome can be known, and else as a guess.
+func (c *crowd) say(guess bool) {
+	op := c.ticket.status.Operation
+	if op == nil {
+		return
+	}
+	known := c.clock.After(op.SettlesAt.Time) && c.api.quiet()
+	if !known && !guess {
+		return
+	}
+	word := op.ID + " not-done"
+	if made := slices.IndexFunc(c.api.bookings, func(b *modelBooking) bool {
+		return b.truth().Names.ClientReference == op.ClientReference
+	}); op.Kind == flightsv1.OperationBook && made >= 0 {
+		word = op.ID + " done " + c.api.bookings[made].truth().ID
+	} else if op.Kind != flightsv1.OperationBook && c.rng.IntN(2) == 0 {
+		word = op.ID + " done"
+	}
+	if !known {
+		c.guessed = true
+	}
+	c.note("somebody says %q", word)
+	c.ticket.resolve = word
+	c.ticket.version++
+}
+
+// calmDown ends the faults and has a person do what messages ask for.
+func (c *crowd) calmDown() {
+	c.api.faults, c.crashes, c.skew, c.down, c.holder = false, false, 0, "", ""
+	c.verdict = lifecycle.Verdict{Kind: lifecycle.VerdictAllowed}
+	if c.ticket.suspend {
+		c.ticket.suspend = false
+		c.ticket.generation++
+	}
+	for range 8 {
+		c.ticket.requested += "again"
+		c.ticket.version++
+		c.run(60)
+		c.clock = c.clock.Add(time.Hour)
+		c.say(false)
+		if c.reason() == flightsv1.ReasonAdoptionRefused {
+			c.ticket.adopt = ""
+		}
+	}
+}
+
+func (c *crowd) reason() string {
+	if ready := meta.FindStatusCondition(c.ticket.status.Conditions, flightsv1.ConditionReady); ready != nil {
+		return ready.Reason
+	}
+	return ""
+}
+
+// judge looks at how it all ended.
+func (c *crowd) judge() {
+	own := c.own()
+	kept := slices.ContainsFunc(own, func(b booking.Booking) bool { return b.ID == c.ticket.retained })
+	held := c.ticket.status.Booking
+	switch {
+	case c.Failed(), c.guessed:
+	case c.ticket.gone() && len(own) > 0 && !kept:
+		c.fail("the ticket is gone and left %v behind", own)
+	case c.ticket.gone():
+	case c.ticket.deleting:
+		c.fail("the ticket does not go: %s", c.reason())
+	case c.meddled && c.reason() == flightsv1.ReasonDrifted:
+	case c.reason() != flightsv1.ReasonBooked || held == nil || len(own) != 1 || own[0].ID != held.ID:
+		c.fail("the ticket is not booked: %s, live %v", c.reason(), own)
+	case !equality.Semantic.DeepEqual(own[0].Order, c.ticket.wanted):
+		c.fail("booked %+v, wanted %+v", own[0].Order, c.ticket.wanted)
+	}
+}
