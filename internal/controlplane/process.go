@@ -111,9 +111,37 @@ func (c *Process) Kill() error {
 	return nil
 }
 
-// Freeze stops the process in the middle of what it does, as on a node that stands still, until Thaw. It can be killed
-// while it is frozen.
-func (c *Process) Freeze() error { return c.signal(syscall.SIGSTOP) }
+// Freeze stops the process in the middle of what it does, as on a node that stands still, until Thaw. It returns once
+// every thread stands still: the signal alone lets others run on while the first is being stopped. A frozen process can
+// be killed. Linux only.
+func (c *Process) Freeze() error {
+	if err := c.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	return c.WaitFor(ctx, c.name+" to stand still", func(context.Context) (bool, error) { return frozen(c.cmd.Process.Pid) })
+}
+
+// frozen says whether all threads of a process are stopped.
+func frozen(pid int) (bool, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		return false, fmt.Errorf("list the threads of process %d: %w", pid, errors.Join(err, os.ErrNotExist))
+	}
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return false, err
+		}
+		// The state is the letter after the name, which stands in parentheses and may hold some itself.
+		_, state, _ := strings.Cut(string(text[strings.LastIndex(string(text), ")"):]), " ")
+		if !strings.HasPrefix(state, "T") {
+			return false, nil
+		}
+	}
+	return true, nil
+}
 
 // Thaw lets a frozen process go on. It knows nothing of the time that has passed.
 func (c *Process) Thaw() error { return c.signal(syscall.SIGCONT) }

@@ -1,10 +1,12 @@
 package crash
 
 import (
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking/simulator"
@@ -21,7 +23,7 @@ func TestANamespaceEndsInAnyOrder(t *testing.T) {
 		"the provider deleted before it":                     {(*leaving).deleteProvider, (*leaving).deleteNamespace, (*leaving).release},
 		"the provider deleted after it":                      {(*leaving).deleteNamespace, (*leaving).deleteProvider, (*leaving).release},
 		"the policy gone before it":                          {(*leaving).deletePolicy, (*leaving).deleteNamespace, (*leaving).release},
-		"the policy broken before it":                        {(*leaving).breakPolicy, (*leaving).deleteNamespace, (*leaving).release},
+		"the policy refusing everything before it":           {(*leaving).forbid, (*leaving).deleteNamespace, (*leaving).release},
 		"the controller dead, and all gone before it starts": {(*leaving).die, (*leaving).deleteNamespace, (*leaving).deleteProvider, (*leaving).deletePolicy, (*leaving).release, (*leaving).live},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +44,12 @@ type leaving struct{ *story }
 // fill makes tickets in every state.
 func (l *leaving) fill() {
 	l.Helper()
+	l.Cleanup(func() {
+		policy := &flightsv1.FlightPolicy{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace}}
+		if err := client.IgnoreNotFound(l.Client.Delete(context.Background(), policy)); err != nil {
+			l.Error(err)
+		}
+	})
 	l.Apply(l.policy(`deny contains "not to Paris" if { input.stage == "Booking"; input.ticket.spec.costCenter == "refused" }`))
 	l.start()
 	l.Apply(l.TicketManifest("booked"))
