@@ -42,6 +42,7 @@ type delayed struct {
 	source io.ReadCloser
 	chunks chan chunk
 	rest   []byte
+	end    error // of the source; told once rest is empty
 	closed chan struct{}
 	once   sync.Once
 }
@@ -77,15 +78,15 @@ func (d *delayed) pump() {
 // Read implements io.Reader.
 func (d *delayed) Read(into []byte) (int, error) {
 	for len(d.rest) == 0 {
+		if d.end != nil {
+			return 0, d.end
+		}
 		select {
 		case c := <-d.chunks:
 			if !d.wait(c.at) {
 				return 0, io.ErrClosedPipe
 			}
-			if c.err != nil && len(c.bytes) == 0 {
-				return 0, c.err
-			}
-			d.rest = c.bytes
+			d.rest, d.end = c.bytes, c.err
 		case <-d.closed:
 			return 0, io.ErrClosedPipe
 		}

@@ -69,7 +69,7 @@ type result struct {
 func (s *sweep) all() {
 	var references []job
 	for _, m := range modes() {
-		references = append(references, job{tale: taleNamed("whole-life"), mode: m})
+		references = append(references, job{tale: taleNamed("whole-life"), mode: m, person: true})
 	}
 	lookup := modes()[slices.IndexFunc(modes(), func(m mode) bool { return m.name == "lookup-only" })]
 	for _, t := range tales()[1:] {

@@ -80,7 +80,7 @@ func parseJob(name string) (job, error) {
 	if mode < 0 || tale < 0 {
 		return job{}, fmt.Errorf("%q names no mode and tale", name)
 	}
-	j.mode, j.tale = modes()[mode], tales()[tale]
+	j.mode, j.tale, j.person = modes()[mode], tales()[tale], true
 	if slow {
 		j.watchDelay = watchDelay
 	}
