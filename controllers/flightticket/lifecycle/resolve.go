@@ -326,6 +326,9 @@ func (o Observation) linger(op flightsv1.OperationStatus) Step {
 func (o Observation) noted(op flightsv1.OperationStatus) Step {
 	r := o.open(op)
 	after, cause := poll(o.Now, op), CauseUnknown
+	if due := settlesAt(op, o.Provider, o.Now, o.KnownFor).Sub(o.Now); due > 0 {
+		after = min(after, due+firstPause) // the look that can prove absence comes as soon as it can
+	}
 	if r.mood == stalled {
 		after, cause = o.Recheck, CauseHeld
 	}
