@@ -57,11 +57,11 @@ const (
 // attempt included, at the default poll interval of 10 minutes. An attempt is at most three calls: a look-up or a read, a
 // quote, and the operation itself.
 const (
-	budgetRefused     = 10
-	budgetCredential  = 16
+	budgetRefused     = 12
+	budgetCredential  = 24
 	budgetThrottled   = 48
 	budgetUnavailable = 48
-	budgetUnknown     = 140
+	budgetUnknown     = 130
 	budgetAnew        = 72
 	budgetHeld        = 16
 	budgetTurn        = 0

@@ -29,6 +29,10 @@ type modelProvider struct {
 	acting   time.Time
 	answers  map[string]answer
 	sends    int
+	// broken are failures that last, by call: list, get, quote, send.
+	broken map[string]*booking.CallError
+	// calls counts those that reach the provider.
+	calls int
 	// cancelling is told of each cancellation that takes effect.
 	cancelling func()
 }
@@ -134,7 +138,14 @@ func (p *modelProvider) visible(m *modelBooking) (booking.Booking, bool) {
 	return booking.Booking{}, false
 }
 
-func (p *modelProvider) readFault() *booking.CallError {
+func (p *modelProvider) readFault(call string) *booking.CallError {
+	if err := p.broken[call]; err != nil && err.Code == booking.CodeRateLimited {
+		return err
+	}
+	p.calls++
+	if err := p.broken[call]; err != nil {
+		return err
+	}
 	if !p.faults {
 		return nil
 	}
@@ -157,7 +168,7 @@ func (p *modelProvider) room() *booking.CallError {
 
 func (p *modelProvider) list(match func(booking.Names) bool) ([]booking.Booking, *booking.CallError) {
 	p.settle()
-	if err := p.readFault(); err != nil {
+	if err := p.readFault("list"); err != nil {
 		return nil, err
 	}
 	var all []booking.Booking
@@ -171,7 +182,7 @@ func (p *modelProvider) list(match func(booking.Names) bool) ([]booking.Booking,
 
 func (p *modelProvider) get(id string) (booking.Booking, *booking.CallError) {
 	p.settle()
-	if err := p.readFault(); err != nil {
+	if err := p.readFault("get"); err != nil {
 		return booking.Booking{}, err
 	}
 	for _, m := range p.bookings {
@@ -183,7 +194,7 @@ func (p *modelProvider) get(id string) (booking.Booking, *booking.CallError) {
 }
 
 func (p *modelProvider) quote() (booking.Offer, *booking.CallError) {
-	if err := p.readFault(); err != nil {
+	if err := p.readFault("quote"); err != nil {
 		return booking.Offer{}, err
 	}
 	return booking.Offer{ID: "q-1", Price: money.Amount{Minor: 91240, Currency: "EUR"}}, nil
@@ -193,6 +204,12 @@ func (p *modelProvider) quote() (booking.Offer, *booking.CallError) {
 func (p *modelProvider) send(op flightsv1.OperationStatus) booking.Outcome {
 	p.settle()
 	p.sends++
+	p.calls++
+	if err := p.broken["send"]; err != nil && err.Class == booking.ClassUnknown {
+		return booking.Outcome{Kind: booking.Unknown, Failure: err}
+	} else if err != nil {
+		return booking.Outcome{Kind: booking.Rejected, Failure: err}
+	}
 	if p.remembers(op) {
 		if a, known := p.answers[op.ID]; known && p.now().Before(a.until) {
 			if !a.done {

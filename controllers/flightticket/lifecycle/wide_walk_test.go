@@ -13,6 +13,7 @@ import (
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
 	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/money"
 )
 
 // wideWalks is how many walks of people and providers are taken. Each is the same whenever it is taken.
@@ -39,6 +40,8 @@ type crowd struct {
 	// guessed says that somebody resolved an operation before its outcome could be known; meddled, that the provider's staff
 	// touched the booking.
 	guessed, meddled bool
+	// lost says that the ticket's status was.
+	lost bool
 }
 
 // wander takes the walk of a seed.
@@ -98,7 +101,7 @@ func (c *crowd) oracle() {
 // act is one thing that somebody does.
 func (c *crowd) act() {
 	ticket := &c.ticket
-	switch c.rng.IntN(26) {
+	switch c.rng.IntN(30) {
 	case 0, 1:
 		ticket.wanted.Seats = int32(1 + c.rng.IntN(5))
 		ticket.generation++
@@ -133,6 +136,15 @@ func (c *crowd) act() {
 		c.declares = c.api.keys && !c.declares
 	case 16:
 		c.lose()
+	case 17:
+		c.ceiling = []money.Amount{{}, euros(1), {Minor: 1 << 40, Currency: "USD"}}[c.rng.IntN(3)]
+	case 18:
+		c.problem = []string{"", "spec.from: no place is called Lundon"}[c.rng.IntN(2)]
+		ticket.generation++
+	case 19:
+		c.missing = !c.lost && c.rng.IntN(2) == 0 // the provider of a ticket that forgot it can't be known to be in use
+	case 20:
+		c.identity.Account = []string{"acct-7", "acct-8"}[c.rng.IntN(2)]
 	default:
 		return
 	}
@@ -142,8 +154,9 @@ func (c *crowd) act() {
 // lose is a backup that was taken before the ticket's status.
 func (c *crowd) lose() {
 	held := c.ticket.status.Booking
-	if c.lookup && c.ticket.status.Operation == nil && c.api.quiet() && (held == nil || held.AdoptedBy == "") {
+	if c.lookup && !c.missing && c.ticket.status.Operation == nil && c.api.quiet() && (held == nil || held.AdoptedBy == "") {
 		c.note("the status is lost")
+		c.lost = true
 		c.ticket.status = flightsv1.FlightTicketStatus{ObservedGeneration: -1}
 	}
 }
@@ -194,11 +207,14 @@ func (c *crowd) say(guess bool) {
 func (c *crowd) calmDown() {
 	c.api.faults, c.crashes, c.skew, c.down, c.holder = false, false, 0, "", ""
 	c.verdict = lifecycle.Verdict{Kind: lifecycle.VerdictAllowed}
+	c.problem, c.missing, c.ceiling = "", false, money.Amount{}
+	c.ticket.generation++
 	if c.ticket.suspend {
 		c.ticket.suspend = false
 		c.ticket.generation++
 	}
 	for range 8 {
+		c.ownAccount()
 		c.ticket.requested += "again"
 		c.ticket.version++
 		c.run(60)
@@ -207,6 +223,16 @@ func (c *crowd) calmDown() {
 		if c.reason() == flightsv1.ReasonAdoptionRefused {
 			c.ticket.adopt = ""
 		}
+	}
+}
+
+// ownAccount puts the credential back that the ticket's operation or booking belongs to.
+func (c *crowd) ownAccount() {
+	switch s := c.ticket.status; {
+	case s.Operation != nil:
+		c.identity = s.Operation.Provider
+	case s.Booking != nil:
+		c.identity = s.Booking.Provider
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/controllers/flightticket/lifecycle"
 	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/money"
 )
 
 // stored is a ticket as the API server holds it.
@@ -54,6 +55,9 @@ type world struct {
 	ids      int
 	verdict  lifecycle.Verdict
 	down     string
+	problem  string // with the spec's places
+	missing  bool   // the BookingProvider is
+	ceiling  money.Amount
 	holder   string // another ticket that holds what is to be adopted
 	resting  bool   // the last pass found nothing to do
 	watcher  func(from, to flightsv1.FlightTicketStatus, step lifecycle.Step)
@@ -77,6 +81,7 @@ func newWorld(choose chooser) *world {
 	}
 	w.api = &modelProvider{
 		now: func() time.Time { return w.clock }, choose: choose, answers: map[string]answer{}, cancelling: func() {},
+		broken:  map[string]*booking.CallError{},
 		timeout: 30 * time.Second, readLag: 20 * time.Second, process: 2 * time.Minute,
 	}
 	w.ticket = stored{
@@ -106,6 +111,12 @@ func (w *world) observe(t stored) lifecycle.Observation {
 	}
 	if w.declares {
 		o.Provider.KeyTTL = keyTTL
+	}
+	if w.missing {
+		o.Provider = lifecycle.Provider{Name: w.identity.Name}
+	}
+	if o.Ticket.Ceiling = w.ceiling; w.problem != "" {
+		o.Ticket.Wanted, o.Ticket.Problem = nil, w.problem
 	}
 	o.Fresh = t.status.Operation != nil && t.status.Operation.ID == w.fresh
 	o.KnownFor = w.knownFor(o)
