@@ -40,18 +40,18 @@ func (e *Editor) Edit(ctx context.Context, place types.NamespacedName, opening *
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("edit quota bucket %s: %w", place, err)
 		}
-		bucket, outcome, err := e.edit(ctx, place, opening, change)
-		if outcome != overtaken {
+		bucket, again, err := e.edit(ctx, place, opening, change)
+		if !again {
 			return bucket, err
 		}
 	}
 }
 
-// edit tries once.
-func (e *Editor) edit(ctx context.Context, place types.NamespacedName, opening *quota.Claim, change func(*quota.Page) error) (*flightsv1.QuotaBucket, outcome, error) {
+// edit tries once, and says whether somebody else was ahead, so that it has to be tried again.
+func (e *Editor) edit(ctx context.Context, place types.NamespacedName, opening *quota.Claim, change func(*quota.Page) error) (_ *flightsv1.QuotaBucket, again bool, _ error) {
 	bucket, err := readBucket(ctx, e.Reader, place)
 	if err != nil || bucket == nil && opening == nil {
-		return nil, stored, err
+		return nil, false, err
 	}
 	var page *quota.Page
 	if bucket != nil {
@@ -60,20 +60,21 @@ func (e *Editor) edit(ctx context.Context, place types.NamespacedName, opening *
 		page = quota.Blank(*opening, place)
 	}
 	if err := change(page); err != nil {
-		return nil, stored, err
+		return nil, false, err
 	}
 	if !page.Changed() {
-		return bucket, stored, nil
+		return bucket, false, nil
 	}
 	written := page.Bucket()
-	err = save(ctx, e.Writer, written)
-	switch outcome := outcomeOf(err); outcome {
+	switch err := save(ctx, e.Writer, written); outcomeOf(err) {
 	case stored:
-		return written, stored, nil
+		return written, false, nil
 	case namespaceGone:
-		return nil, outcome, nil
+		return nil, false, nil
+	case overtaken:
+		return nil, true, nil
 	default:
-		return nil, outcome, fmt.Errorf("write quota bucket %s: %w", place, err)
+		return nil, false, fmt.Errorf("write quota bucket %s: %w", place, err)
 	}
 }
 

@@ -61,7 +61,7 @@ func (s *Store) reserve(ctx context.Context, r quota.Reservation) answer {
 // takeBack removes the entry of a nonce from a bucket, later.
 func (s *Store) takeBack(place types.NamespacedName, nonce string) {
 	// The review has ended, and its context with it; nobody waits for this.
-	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
+	ctx, cancel := context.WithTimeout(context.Background(), takeBackTime)
 	if !s.submit(place, &request{ctx: ctx, cancel: cancel, nonce: nonce, result: make(chan answer, 1)}) {
 		cancel()
 	}

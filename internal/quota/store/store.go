@@ -58,8 +58,13 @@ type Options struct {
 	Metrics Metrics
 }
 
-// requestTime bounds requests whose context has no deadline, and what is taken back after a request has ended.
-const requestTime = 10 * time.Second
+const (
+	// requestTime bounds requests whose context has no earlier deadline. It is the longest that an API server waits for a
+	// webhook.
+	requestTime = 30 * time.Second
+	// takeBackTime bounds what is taken back after a request has ended.
+	takeBackTime = 10 * time.Second
+)
 
 // Store reserves quota for admission reviews. It is safe for concurrent use. One process has one.
 type Store struct {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -43,7 +42,7 @@ func (w *worker) tryOnce(batch []*request, try int) []*request {
 // pause waits for a random time that grows with each try.
 func pause(ctx context.Context, try int) {
 	longest := min(shortPause<<min(try, 10), longPause)
-	timer := time.NewTimer(rand.N(longest)) //nolint:gosec // not a secret: it keeps replicas apart
+	timer := time.NewTimer(rand.N(longest))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -140,7 +139,7 @@ func (w *worker) asked(ctx context.Context, said map[quota.Claim]error, c quota.
 // failed keeps the requests for another try, or answers them if another try can't help.
 func (w *worker) failed(batch []*request, err error) []*request {
 	w.known, w.trail = false, err
-	if !hopeless(err) {
+	if outcomeOf(err) != refused { // it may go better next time
 		return batch
 	}
 	for _, r := range batch {
@@ -170,6 +169,7 @@ func (w *worker) write(ctx context.Context, p *plan) []*request {
 		return w.withoutBucket(p, err)
 	case lost:
 		p.doubt()
+	case refused: // nothing is stored
 	}
 	return w.failed(p.batch, fmt.Errorf("write quota bucket %s: %w", w.place, err))
 }
@@ -208,9 +208,4 @@ func (w *worker) withoutBucket(p *plan, err error) []*request {
 		f.request.answer(answer{})
 	}
 	return nil
-}
-
-// hopeless reports that a request fails the same way if it is made again.
-func hopeless(err error) bool {
-	return outcomeOf(errors.Unwrap(err)) == refused
 }
