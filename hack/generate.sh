@@ -9,12 +9,14 @@ dest=$(cd "${1:-.}" && pwd)
 
 controller_gen() { go tool -modfile=hack/tools/controller-gen/go.mod controller-gen "$@"; }
 
-mkdir -p "$dest"/api/v1 "$dest"/config/{crd,rbac/webhook,rbac/controller,webhook} "$dest"/internal/booking/{rest,simulator}
+mkdir -p "$dest"/docs "$dest"/api/v1 "$dest"/config/{crd,rbac/webhook,rbac/controller,webhook} "$dest"/internal/booking/{rest,simulator}
 controller_gen object paths=./api/v1/... output:object:dir="$dest/api/v1"
 controller_gen crd paths=./api/v1/... output:crd:dir="$dest/config/crd"
 controller_gen rbac:roleName=flight-webhook paths=./webhooks/... output:rbac:dir="$dest/config/rbac/webhook"
 controller_gen rbac:roleName=flight-controller paths=./controllers/... output:rbac:dir="$dest/config/rbac/controller"
 controller_gen webhook paths=./webhooks/... output:webhook:dir="$dest/config/webhook"
+
+go run ./hack/states "$dest"
 
 cd hack/tools/oapi-codegen
 go tool oapi-codegen -config client.yaml -o "$dest/internal/booking/rest/rest.gen.go" ../../../api/booking/openapi.yaml

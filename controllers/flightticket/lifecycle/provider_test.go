@@ -197,6 +197,9 @@ func (p *modelProvider) quote() (booking.Offer, *booking.CallError) {
 	if err := p.readFault("quote"); err != nil {
 		return booking.Offer{}, err
 	}
+	if p.faults && p.choose("is there an offer", 16) == 1 {
+		return booking.Offer{}, &booking.CallError{Class: booking.ClassRefused, Code: "no_offers"}
+	}
 	return booking.Offer{ID: "q-1", Price: money.Amount{Minor: 91240, Currency: "EUR"}}, nil
 }
 

@@ -41,10 +41,11 @@ func ways() []way {
 		}},
 		{"", flightsv1.StateBooking, []string{flightsv1.ReasonBooking}},
 		{"", flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
-		{"", flightsv1.StateCancelling, []string{flightsv1.ReasonProviderNotReady}},
+		{"", flightsv1.StateCancelling, []string{flightsv1.ReasonCancelling, flightsv1.ReasonProviderNotReady}},
 		{"", flightsv1.StateStalled, []string{
-			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonAdoptionRequired, flightsv1.ReasonCurrencyMismatch,
-			flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonAdoptionRequired, flightsv1.ReasonBookingRefused,
+			flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused,
+			flightsv1.ReasonPriceExceeded,
 		}},
 		{"", StateGone, []string{flightsv1.ReasonNotBooked}},
 		{flightsv1.StatePending, flightsv1.StatePending, []string{
@@ -53,18 +54,16 @@ func ways() []way {
 		}},
 		{flightsv1.StatePending, flightsv1.StateBooking, []string{flightsv1.ReasonBooking}},
 		{flightsv1.StatePending, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
-		{flightsv1.StatePending, flightsv1.StateCancelling, []string{
-			flightsv1.ReasonCancelling, flightsv1.ReasonProviderNotReady,
-		}},
+		{flightsv1.StatePending, flightsv1.StateCancelling, []string{flightsv1.ReasonProviderNotReady}},
 		{flightsv1.StatePending, flightsv1.StateStalled, []string{
-			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonPlaceRefused,
-			flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonBookingRefused, flightsv1.ReasonCurrencyMismatch,
+			flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
 		}},
 		{flightsv1.StatePending, StateGone, []string{flightsv1.ReasonNotBooked}},
 		{flightsv1.StateBooking, flightsv1.StatePending, []string{flightsv1.ReasonBooking}},
 		{flightsv1.StateBooking, flightsv1.StateBooking, []string{
-			flightsv1.ReasonAccountChanged, flightsv1.ReasonOperationPending, flightsv1.ReasonOutcomeUnknown,
-			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooking, flightsv1.ReasonOperationPending,
+			flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
 		}},
 		{flightsv1.StateBooking, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
 		{flightsv1.StateBooking, flightsv1.StateCancelling, []string{flightsv1.ReasonBooking, flightsv1.ReasonCancelling}},
@@ -81,16 +80,18 @@ func ways() []way {
 			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
 		}},
 		{flightsv1.StateBooked, flightsv1.StateStalled, []string{
-			flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonDrifted, flightsv1.ReasonPlaceRefused,
-			flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonChangeRefused, flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonDrifted,
+			flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
 		}},
 		{flightsv1.StateBooked, StateGone, []string{flightsv1.ReasonRetained}},
 		{flightsv1.StateChanging, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
 		{flightsv1.StateChanging, flightsv1.StateChanging, []string{
-			flightsv1.ReasonOperationPending, flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound,
-			flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonAccountChanged, flightsv1.ReasonChanging, flightsv1.ReasonOperationPending,
+			flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
 		}},
-		{flightsv1.StateChanging, flightsv1.StateCancelling, []string{flightsv1.ReasonChanging}},
+		{flightsv1.StateChanging, flightsv1.StateCancelling, []string{
+			flightsv1.ReasonCancelling, flightsv1.ReasonChanging,
+		}},
 		{flightsv1.StateChanging, flightsv1.StateStalled, []string{flightsv1.ReasonChangeRefused}},
 		{flightsv1.StateCancelling, flightsv1.StateCancelling, []string{
 			flightsv1.ReasonAccountChanged, flightsv1.ReasonCancelled, flightsv1.ReasonCancelling,
@@ -117,13 +118,13 @@ func ways() []way {
 		}},
 		{flightsv1.StateStalled, flightsv1.StateChanging, []string{flightsv1.ReasonChanging}},
 		{flightsv1.StateStalled, flightsv1.StateCancelling, []string{
-			flightsv1.ReasonBooking, flightsv1.ReasonCancelled, flightsv1.ReasonCancelling,
+			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooking, flightsv1.ReasonCancelled, flightsv1.ReasonCancelling,
 			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
 		}},
 		{flightsv1.StateStalled, flightsv1.StateStalled, []string{
-			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonBookingRefused, flightsv1.ReasonCurrencyMismatch,
-			flightsv1.ReasonDrifted, flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused,
-			flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonBookingRefused, flightsv1.ReasonChangeRefused,
+			flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonDrifted, flightsv1.ReasonPlaceRefused,
+			flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
 		}},
 		{flightsv1.StateStalled, StateGone, []string{flightsv1.ReasonNotBooked, flightsv1.ReasonRetained}},
 	}

@@ -17,19 +17,32 @@ import (
 )
 
 // wideWalks is how many walks of people and providers are taken. Each is the same whenever it is taken.
-const wideWalks = 1500
+const wideWalks = 3000
 
 // TestWhateverPeopleAndProvidersDo walks with everything at once: crashes, lost answers, edits, deletions, bookings that are
 // cancelled or changed at the provider, policies that change their mind, adoptions, and people who say what became of an
 // operation. The provider's ledger is the oracle. Only a person who spoke of what could not be known yet excuses a double
-// purchase.
+// purchase. The transitions that the walks and the stories show are those that are listed.
 func TestWhateverPeopleAndProvidersDo(t *testing.T) {
+	seen := map[lifecycle.Transition]bool{}
+	note := func(from, to flightsv1.FlightTicketStatus, step lifecycle.Step) {
+		if way, moved := wayOf(from, to, step); moved {
+			seen[way] = true
+		}
+	}
 	for seed := range uint64(wideWalks) {
-		wander(t, seed, func(_, _ flightsv1.FlightTicketStatus, _ lifecycle.Step) {})
+		wander(t, seed, note)
 		if t.Failed() {
 			return
 		}
 	}
+	for _, play := range allStories() {
+		s := script{}
+		w := newWorld(s.choose)
+		w.watcher = note
+		play(w, s)
+	}
+	t.Run("the transitions are those that are listed", func(t *testing.T) { areListed(t, seen) })
 }
 
 // crowd is the people around a ticket, and the provider's staff.
