@@ -134,6 +134,7 @@ func TestTheControllersAccountCannotChangeWhatUsersAskFor(t *testing.T) {
 	}{
 		{"a spec", []string{"patch", "ticket", "trip", "--type=merge", "-p", `{"spec":{"number":5}}`}, "the flight-controller must not change a spec"},
 		{"an annotation", []string{"annotate", "ticket", "trip", "flights.com/reconcile-requested-at=now"}, "the flight-controller must not change annotations or labels"},
+		{"a decision", []string{"annotate", "ticket", "trip", "flights.com/adopt-booking=bk_1"}, "the flight-controller must not change annotations or labels"},
 		{"a label", []string{"label", "ticket", "trip", "team=alpha"}, "the flight-controller must not change annotations or labels"},
 		{"a provider's spec", []string{"patch", "bookingprovider", house.provider, "--type=merge", "-p", `{"spec":{"default":false}}`}, "the flight-controller must not change a spec"},
 		{"a policy's spec", []string{"patch", "flightpolicy", "seats-" + s.Namespace, "--type=merge", "-p", `{"spec":{"enforcement":"Warn"}}`}, "forbidden"},

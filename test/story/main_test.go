@@ -3,6 +3,7 @@ package story
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -45,7 +46,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if err := leave(); err != nil {
+	if err := errors.Join(leave(), flights.remove()); err != nil {
 		fmt.Fprintln(os.Stderr, "installation:", err)
 		return max(code, 1)
 	}
