@@ -63,7 +63,7 @@ func picture(ways []lifecycle.Transition) string {
 	var text strings.Builder
 	text.WriteString("```mermaid\nstateDiagram-v2\n")
 	for _, p := range pairsOf(ways) {
-		if p.from == p.to || p.from == flightsv1.StateStalled || p.to == flightsv1.StateStalled {
+		if node(p.from) == node(p.to) || p.from == flightsv1.StateStalled || p.to == flightsv1.StateStalled {
 			continue
 		}
 		reasons := between(ways, p)

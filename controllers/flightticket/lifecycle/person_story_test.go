@@ -64,6 +64,16 @@ var personStories = map[string]func(w *world, s script){
 		w.resolve("op-1 not-done")
 		w.run(12)
 	},
+	"change without versions resolved by a person": func(w *world, s script) {
+		w.api.unversioned = true
+		w.run(3)
+		w.edit(4)
+		w.api.faults = true
+		s["what becomes of the Change"] = []int{lostBeforeCommit}
+		w.run(10)
+		w.resolve(w.ticket.status.Operation.ID + " done")
+		w.run(3)
+	},
 	"resolved by a person while it is deleted": func(w *world, s script) {
 		w.lookup, w.api.faults = false, true
 		s["what becomes of the Book"] = []int{lostAfterCommit}

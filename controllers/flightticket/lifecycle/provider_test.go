@@ -29,6 +29,8 @@ type modelProvider struct {
 	acting   time.Time
 	answers  map[string]answer
 	sends    int
+	// unversioned bookings can't be changed on a condition.
+	unversioned bool
 	// broken are failures that last, by call: list, get, quote, send.
 	broken map[string]*booking.CallError
 	// calls counts those that reach the provider.
@@ -107,7 +109,9 @@ func (p *modelProvider) commit(b booking.Booking) *modelBooking {
 }
 
 func (p *modelProvider) show(m *modelBooking, b booking.Booking) {
-	b.Version = fmt.Sprintf("v%d", len(m.versions)+1)
+	if b.Version = fmt.Sprintf("v%d", len(m.versions)+1); p.unversioned {
+		b.Version = ""
+	}
 	if b.Status == booking.StatusConfirmed {
 		b.Reference = "REF" + b.ID[2:]
 	}

@@ -54,16 +54,19 @@ func ways() []way {
 		}},
 		{flightsv1.StatePending, flightsv1.StateBooking, []string{flightsv1.ReasonBooking}},
 		{flightsv1.StatePending, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
-		{flightsv1.StatePending, flightsv1.StateCancelling, []string{flightsv1.ReasonProviderNotReady}},
+		{flightsv1.StatePending, flightsv1.StateCancelling, []string{
+			flightsv1.ReasonCancelling, flightsv1.ReasonProviderNotReady,
+		}},
 		{flightsv1.StatePending, flightsv1.StateStalled, []string{
-			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonBookingRefused, flightsv1.ReasonCurrencyMismatch,
-			flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonAdoptionRequired, flightsv1.ReasonBookingRefused,
+			flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused,
+			flightsv1.ReasonPriceExceeded,
 		}},
 		{flightsv1.StatePending, StateGone, []string{flightsv1.ReasonNotBooked}},
 		{flightsv1.StateBooking, flightsv1.StatePending, []string{flightsv1.ReasonBooking}},
 		{flightsv1.StateBooking, flightsv1.StateBooking, []string{
-			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooking, flightsv1.ReasonOperationPending,
-			flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonAccountChanged, flightsv1.ReasonOperationPending, flightsv1.ReasonOutcomeUnknown,
+			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
 		}},
 		{flightsv1.StateBooking, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
 		{flightsv1.StateBooking, flightsv1.StateCancelling, []string{flightsv1.ReasonBooking, flightsv1.ReasonCancelling}},
@@ -92,7 +95,9 @@ func ways() []way {
 		{flightsv1.StateChanging, flightsv1.StateCancelling, []string{
 			flightsv1.ReasonCancelling, flightsv1.ReasonChanging,
 		}},
-		{flightsv1.StateChanging, flightsv1.StateStalled, []string{flightsv1.ReasonChangeRefused}},
+		{flightsv1.StateChanging, flightsv1.StateStalled, []string{
+			flightsv1.ReasonChangeRefused, flightsv1.ReasonOutcomeUnknown,
+		}},
 		{flightsv1.StateCancelling, flightsv1.StateCancelling, []string{
 			flightsv1.ReasonAccountChanged, flightsv1.ReasonCancelled, flightsv1.ReasonCancelling,
 			flightsv1.ReasonOperationPending, flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound,
@@ -122,9 +127,9 @@ func ways() []way {
 			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
 		}},
 		{flightsv1.StateStalled, flightsv1.StateStalled, []string{
-			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonBookingRefused, flightsv1.ReasonChangeRefused,
-			flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonDrifted, flightsv1.ReasonPlaceRefused,
-			flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonAdoptionRequired, flightsv1.ReasonBookingRefused,
+			flightsv1.ReasonChangeRefused, flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonDrifted,
+			flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
 		}},
 		{flightsv1.StateStalled, StateGone, []string{flightsv1.ReasonNotBooked, flightsv1.ReasonRetained}},
 	}

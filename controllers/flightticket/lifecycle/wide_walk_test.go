@@ -17,7 +17,11 @@ import (
 )
 
 // wideWalks is how many walks of people and providers are taken. Each is the same whenever it is taken.
-const wideWalks = 3000
+const wideWalks = 1500
+
+// rareSeeds are those of walks that go ways which the others don't. After a change of the rules or of the model, look for
+// others by raising wideWalks for once.
+func rareSeeds() []uint64 { return []uint64{1655, 1690, 2210, 2527, 2647, 2802, 2897, 3594} }
 
 // TestWhateverPeopleAndProvidersDo walks with everything at once: crashes, lost answers, edits, deletions, bookings that are
 // cancelled or changed at the provider, policies that change their mind, adoptions, and people who say what became of an
@@ -30,7 +34,11 @@ func TestWhateverPeopleAndProvidersDo(t *testing.T) {
 			seen[way] = true
 		}
 	}
+	seeds := rareSeeds()
 	for seed := range uint64(wideWalks) {
+		seeds = append(seeds, seed)
+	}
+	for _, seed := range seeds {
 		wander(t, seed, note)
 		if t.Failed() {
 			return
@@ -53,7 +61,8 @@ type crowd struct {
 	// guessed says that somebody resolved an operation before its outcome could be known; meddled, that the provider's staff
 	// touched the booking.
 	guessed, meddled bool
-	// lost says that the ticket's status was.
+	// lost says that the ticket's status was. Such a ticket asks its provider before it goes, but waits for none that is out
+	// of order or missing: one that was never booked looks the same.
 	lost bool
 }
 
@@ -74,6 +83,9 @@ func wander(t *testing.T, seed uint64, watch func(from, to flightsv1.FlightTicke
 	}
 	w.foreign("prod/team-a/other", booking.StatusConfirmed)
 	w.foreign("prod/team-b/other", booking.StatusConfirmed)
+	if rng.IntN(4) == 0 {
+		w.foreign(w.names.Owner(), booking.StatusConfirmed) // an earlier ticket of this name left it
+	}
 	for range 5 + rng.IntN(30) {
 		c.act()
 		w.clock = w.clock.Add(w.pass())
@@ -92,10 +104,12 @@ func (c *crowd) fail(format string, args ...any) {
 // own are the live bookings that this ticket made or holds.
 func (c *crowd) own() []booking.Booking {
 	c.api.settle()
-	all := c.api.live(c.names.Owner())
-	held := c.ticket.status.Booking
+	var all []booking.Booking
 	for _, b := range c.api.bookings {
-		if now := b.truth(); held != nil && now.ID == held.ID && now.Names.Owner != c.names.Owner() && now.Status == booking.StatusConfirmed {
+		now, held := b.truth(), c.ticket.status.Booking
+		_, made := c.names.Attempt(now.Names.ClientReference)
+		live := now.Status == booking.StatusConfirmed || now.Status == booking.StatusPending
+		if live && (made || held != nil && held.ID == now.ID) {
 			all = append(all, now)
 		}
 	}
@@ -129,7 +143,7 @@ func (c *crowd) act() {
 		ticket.suspend = !ticket.suspend
 		ticket.generation++
 	case 5:
-		ticket.adopt = []string{"", "b-1", "b-2", "b-99"}[c.rng.IntN(4)]
+		ticket.adopt = []string{"", "b-1", "b-2", "b-3", "b-99"}[c.rng.IntN(5)]
 	case 6, 7:
 		c.say(c.rng.IntN(4) == 0)
 	case 8:
@@ -142,9 +156,11 @@ func (c *crowd) act() {
 		kinds := []lifecycle.VerdictKind{lifecycle.VerdictAllowed, lifecycle.VerdictRefused, lifecycle.VerdictError}
 		c.verdict = lifecycle.Verdict{Kind: kinds[c.rng.IntN(3)], Messages: []string{"policy x: no"}}
 	case 13:
-		c.down = []string{"", "the credential is refused"}[c.rng.IntN(2)]
+		if c.down = ""; !c.lost && c.rng.IntN(2) == 0 {
+			c.down = "the credential is refused"
+		}
 	case 14:
-		c.skew = time.Duration(c.rng.IntN(1800)-900) * time.Second
+		c.skew = time.Duration(c.rng.IntN(60)-30) * time.Second
 	case 15:
 		c.declares = c.api.keys && !c.declares
 	case 16:
@@ -155,7 +171,7 @@ func (c *crowd) act() {
 		c.problem = []string{"", "spec.from: no place is called Lundon"}[c.rng.IntN(2)]
 		ticket.generation++
 	case 19:
-		c.missing = !c.lost && c.rng.IntN(2) == 0 // the provider of a ticket that forgot it can't be known to be in use
+		c.missing = !c.lost && c.rng.IntN(2) == 0
 	case 20:
 		c.identity.Account = []string{"acct-7", "acct-8"}[c.rng.IntN(2)]
 	default:
@@ -167,7 +183,7 @@ func (c *crowd) act() {
 // lose is a backup that was taken before the ticket's status.
 func (c *crowd) lose() {
 	held := c.ticket.status.Booking
-	if c.lookup && !c.missing && c.ticket.status.Operation == nil && c.api.quiet() && (held == nil || held.AdoptedBy == "") {
+	if c.lookup && !c.missing && c.down == "" && c.ticket.status.Operation == nil && c.api.quiet() && (held == nil || held.AdoptedBy == "") {
 		c.note("the status is lost")
 		c.lost = true
 		c.ticket.status = flightsv1.FlightTicketStatus{ObservedGeneration: -1}
@@ -233,8 +249,11 @@ func (c *crowd) calmDown() {
 		c.run(60)
 		c.clock = c.clock.Add(time.Hour)
 		c.say(false)
-		if c.reason() == flightsv1.ReasonAdoptionRefused {
+		switch c.reason() {
+		case flightsv1.ReasonAdoptionRefused:
 			c.ticket.adopt = ""
+		case flightsv1.ReasonAdoptionRequired:
+			c.ticket.adopt = "b-3"
 		}
 	}
 }
