@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"testing"
@@ -38,7 +39,7 @@ type circumstances struct {
 	name func(*http.Request) string
 	// watchDelay is how far the controller's caches lag.
 	watchDelay time.Duration
-	// patience is how long the test may take; zero is what a scene has.
+	// patience is how long the test may take; zero is quiet.
 	patience time.Duration
 }
 
@@ -51,11 +52,9 @@ func newPlace(t *testing.T, c circumstances) *place {
 		provider.Spec.Timeout = metav1.Duration{Duration: callTime}
 		provider.Spec.Capabilities.Lookup = ptr.To(!c.settings.NoLookup)
 	})
-	if c.patience > 0 {
-		ctx, cancel := context.WithTimeout(t.Context(), c.patience)
-		t.Cleanup(cancel)
-		p.Context = ctx
-	}
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(c.patience, quiet))
+	t.Cleanup(cancel)
+	p.Context = ctx
 	options, err := apiproxy.ToCluster(house.Plane.Config, apiproxy.Window{Namespace: p.Namespace, Provider: p.Provider.Name})
 	if err != nil {
 		t.Fatal(err)

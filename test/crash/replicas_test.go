@@ -41,7 +41,6 @@ type pair struct {
 
 func newPair(t *testing.T, c circumstances) *pair {
 	t.Helper()
-	c.patience = quiet
 	p := &pair{place: newPlace(t, c)}
 	p.first, p.second = p.another("first"), p.another("second")
 	p.startFirst()

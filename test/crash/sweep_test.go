@@ -57,7 +57,6 @@ type sweep struct {
 
 	mu      sync.Mutex
 	results []result
-	said    time.Time
 }
 
 type result struct {
@@ -123,6 +122,8 @@ func always() []point {
 
 // each does jobs, some at a time, and returns what came of them in their order.
 func (s *sweep) each(jobs []job) []result {
+	stop := s.progressing(len(jobs))
+	defer stop()
 	results := make([]result, len(jobs))
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -135,7 +136,6 @@ func (s *sweep) each(jobs []job) []result {
 	}
 	for i := range jobs {
 		next <- i
-		s.say(i, len(jobs))
 	}
 	close(next)
 	workers.Wait()
@@ -155,19 +155,40 @@ func (s *sweep) one(j job) result {
 	return r
 }
 
-func (s *sweep) say(begun, of int) {
-	if time.Since(s.said) < progressTime {
-		return
+// progressing says how far a round is, every now and then, until stop is called.
+func (s *sweep) progressing(jobs int) (stop func()) {
+	began := len(s.results)
+	over := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		ticker := time.NewTicker(progressTime)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				s.say(began, jobs)
+			case <-over:
+				return
+			}
+		}
+	})
+	return func() {
+		close(over)
+		telling.Wait()
 	}
-	s.said = time.Now()
+}
+
+func (s *sweep) say(began, jobs int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wrong := 0
 	for _, r := range s.results {
-		wrong += len(r.faults)
+		if len(r.faults) > 0 {
+			wrong++
+		}
 	}
-	fmt.Fprintf(s.progress, "%s: run %d of %d of this round, %d failed so far\n",
-		time.Since(s.began).Round(time.Second), begun+1, of, wrong)
+	fmt.Fprintf(s.progress, "%s: %d of %d runs of this round done, %d of all failed\n",
+		time.Since(s.began).Round(time.Second), len(s.results)-began, jobs, wrong)
 }
 
 // points are the jobs in which something happens at one request of an undisturbed run.
