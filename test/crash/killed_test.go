@@ -135,7 +135,7 @@ func TestATicketThatIsCreatedAgainBuysNothingAndSaysWhatToDo(t *testing.T) {
 	s.start()
 	s.Apply(s.TicketManifest("trip"))
 	s.Says(s.Waiting("trip", flightsv1.ReasonAdoptionRequired), lost.Status.Booking.Reference, "it is not bought again",
-		"cancel that booking with the provider, or use another name for this ticket")
+		"cancel it with the provider, or use another name for this ticket")
 	s.Told(s.Namespace, "FlightTicket", "trip", flightsv1.ReasonAdoptionRequired, lost.Status.Booking.Reference)
 	if books := s.Simulator.Count(simulator.OpBook); books != 1 {
 		t.Errorf("the provider was asked to book %d times, want once", books)
