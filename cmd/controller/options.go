@@ -53,7 +53,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "work only while this process holds the lease")
 	fs.StringVar(&o.credentialsSecret, "credentials-secret", o.credentialsSecret, "Secret with the tokens of the booking APIs")
 	fs.IntVar(&o.workers, "max-concurrent-reconciles", o.workers, "how many tickets are worked on at once")
-	fs.DurationVar(&o.poll, "poll-interval", o.poll, "how often to look at what nobody announces")
+	fs.DurationVar(&o.poll, "poll-interval", o.poll, "how often bookings are read again, and what nobody announces is looked at")
 }
 
 // validate tells everything that is wrong, each with the flag's name.
