@@ -55,7 +55,7 @@ type lateWork struct {
 }
 
 // keyTTL is how long the model remembers a key.
-const keyTTL = 3 * time.Minute
+const keyTTL = 17 * time.Minute
 
 type answer struct {
 	done  bool

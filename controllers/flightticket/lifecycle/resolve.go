@@ -111,9 +111,9 @@ func resolveBook(o Observation, op flightsv1.OperationStatus) Step {
 }
 
 // mayReplay says whether the same bytes may be sent again under the same key: only if every send before carried it, to a
-// provider that remembers it still, and only until send-by.
+// provider that remembers it still by a clock that is wrong, and only until send-by.
 func (o Observation) mayReplay(op flightsv1.OperationStatus) bool {
-	remembered := op.Keyed && o.Provider.takesKeys() && 2*window(op) <= o.Provider.KeyTTL
+	remembered := op.Keyed && o.Provider.takesKeys() && window(op)+maxSkew <= o.Provider.KeyTTL
 	return remembered && op.Outcome != string(booking.Pending) && o.sendable(op)
 }
 

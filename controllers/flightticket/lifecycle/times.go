@@ -12,6 +12,9 @@ const (
 	sendWindow = time.Minute
 	// shortestKey is the shortest lifetime of a key that is relied on.
 	shortestKey = 10 * time.Second
+	// maxSkew is how far the clock of a process may be wrong. One that has just started can't tell how old an operation is
+	// but by that clock, and must not send a key that the provider has forgotten.
+	maxSkew = 15 * time.Minute
 )
 
 // sendBy is the end of an operation's sends: well inside the lifetime of its key, if it has one.
