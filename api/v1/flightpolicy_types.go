@@ -6,7 +6,7 @@ import (
 )
 
 // Enforcement says what a policy's denials do.
-// +kubebuilder:validation:Enum=Enforce;Warn
+// +kubebuilder:validation:Enum=Enforce;Warn;Shadow
 type Enforcement string
 
 const (
@@ -14,6 +14,8 @@ const (
 	EnforcementEnforce Enforcement = "Enforce"
 	// EnforcementWarn admits the ticket with a warning. A policy that can't be evaluated refuses nobody.
 	EnforcementWarn Enforcement = "Warn"
+	// EnforcementShadow tries the policy out: what it would have done is recorded, and no user sees anything of it.
+	EnforcementShadow Enforcement = "Shadow"
 )
 
 // Operation is an admission operation that a policy can be limited to.
@@ -50,11 +52,101 @@ type PolicyMatch struct {
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
+	// TicketSelector selects tickets by their labels, which whoever may edit a ticket chooses. An update is concerned if the
+	// ticket is selected before or after it. A policy with a quota can't have one.
+	// +optional
+	TicketSelector *metav1.LabelSelector `json:"ticketSelector,omitempty"`
+
 	// Operations are the admission operations that the policy concerns: CREATE, UPDATE, or both when empty.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=2
 	Operations []Operation `json:"operations,omitempty"`
+}
+
+// PolicyTest is an example that the policy must decide on as expected.
+type PolicyTest struct {
+	// Name says what the example shows, as in "three seats are too many".
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	Name string `json:"name"`
+
+	// Input is the example: ticket and oldTicket as in a manifest (metadata and spec), user (username, groups), namespace
+	// (name, labels, annotations), offer, operation, dryRun, stage, now. Only ticket must be given.
+	// +required
+	// +kubebuilder:pruning:PreserveUnknownFields
+	// +kubebuilder:validation:Type=object
+	Input apiextensionsv1.JSON `json:"input"`
+
+	// Expect is all that the policy must say. What is left out must be empty.
+	// +optional
+	Expect PolicyExpectation `json:"expect,omitempty"`
+}
+
+// PolicyExpectation is what a policy says of a ticket.
+type PolicyExpectation struct {
+	// Deny are the messages of denials.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=21
+	// +kubebuilder:validation:items:MaxLength=1024
+	Deny []string `json:"deny,omitempty"`
+
+	// Warn are the warnings.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=21
+	// +kubebuilder:validation:items:MaxLength=1024
+	Warn []string `json:"warn,omitempty"`
+
+	// Hold are the reasons to wait for an approval.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=21
+	// +kubebuilder:validation:items:MaxLength=1024
+	Hold []string `json:"hold,omitempty"`
+
+	// Quota are the claims, one a key.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Quota []ExpectedClaim `json:"quota,omitempty"`
+
+	// Mutate are the fields that are set.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Mutate []ExpectedPatch `json:"mutate,omitempty"`
+}
+
+// ExpectedClaim is what a ticket must claim.
+type ExpectedClaim struct {
+	// Key of the bucket.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key"`
+
+	// Amount that is claimed.
+	// +required
+	Amount int64 `json:"amount"`
+
+	// Limit of the bucket.
+	// +required
+	Limit int64 `json:"limit"`
+}
+
+// ExpectedPatch is a field that must be set.
+type ExpectedPatch struct {
+	// Path of the field, as in /spec/cabin.
+	// +required
+	// +kubebuilder:validation:MaxLength=400
+	Path string `json:"path"`
+
+	// Value that it is given.
+	// +required
+	// +kubebuilder:pruning:PreserveUnknownFields
+	Value apiextensionsv1.JSON `json:"value"`
 }
 
 // FlightPolicySpec is a rule over tickets.
@@ -67,8 +159,9 @@ type FlightPolicySpec struct {
 	// +kubebuilder:validation:MaxLength=63
 	Library string `json:"library,omitempty"`
 
-	// Rego is one Rego v1 module with any package name. Of its rules, deny and warn are read: partial sets of
-	// messages. Everything that is neither one of these nor used by one is refused as a likely typing error.
+	// Rego is one Rego v1 module with any package name. Of its rules, those of the policy contract are read, such as deny
+	// and warn: partial sets of messages. Everything that is neither one of these nor used by one is refused as a likely
+	// typing error.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=262144
@@ -85,10 +178,19 @@ type FlightPolicySpec struct {
 	// +optional
 	Match PolicyMatch `json:"match,omitempty"`
 
-	// Enforcement says what a denial does: Enforce refuses the ticket, Warn admits it with a warning.
+	// Enforcement says what a denial does: Enforce refuses the ticket, Warn admits it with a warning, Shadow only records
+	// it.
 	// +optional
 	// +kubebuilder:default=Enforce
 	Enforcement Enforcement `json:"enforcement,omitempty"`
+
+	// Tests are examples that are decided on when the policy is applied. One that doesn't come out as expected refuses it.
+	// They see the rule and its parameters; match and enforcement play no part.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=50
+	Tests []PolicyTest `json:"tests,omitempty"`
 }
 
 // FlightPolicyStatus is what the controller observed. Only the controller writes it.

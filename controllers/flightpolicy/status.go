@@ -62,6 +62,8 @@ func compileMessage(p *flightsv1.FlightPolicy, failure *replica.Policy) string {
 		effect = fmt.Sprintf("generation %d stays in force", failure.Generation)
 	case p.Spec.Enforcement == flightsv1.EnforcementWarn:
 		effect = "tickets that it matches get a warning"
+	case p.Spec.Enforcement == flightsv1.EnforcementShadow:
+		effect = "it decides on no ticket"
 	default:
 		effect = "every ticket that it matches is refused"
 	}

@@ -104,3 +104,18 @@ func TestTheNextLookIsWhenTheFirstReplicaWouldExpire(t *testing.T) {
 		t.Errorf("next look in %s with no replica", got)
 	}
 }
+
+func TestABrokenPolicySaysWhatItDoesMeanwhile(t *testing.T) {
+	for enforcement, want := range map[flightsv1.Enforcement]string{
+		flightsv1.EnforcementEnforce: "every ticket that it matches is refused",
+		flightsv1.EnforcementWarn:    "tickets that it matches get a warning",
+		flightsv1.EnforcementShadow:  "it decides on no ticket",
+	} {
+		p := thePolicy(2)
+		p.Spec.Enforcement = enforcement
+		got := compileMessage(p, &replica.Policy{FailedGeneration: 2, Error: "no"})
+		if want := "generation 2 does not compile, " + want + " until it is mended: no"; got != want {
+			t.Errorf("%s: got %q, want %q", enforcement, got, want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ const (
 type answer struct {
 	denials  []Denial
 	warnings []Warning
+	holds    []string
 	// claims are sorted by bucket; oldClaims are those of the old ticket.
 	claims, oldClaims []quota.Claim
 }
@@ -42,18 +43,17 @@ func (rev *revision) read(r topdown.QueryResult) (answer, error) {
 			return answer{}, fmt.Errorf("deny: %w", err)
 		}
 	}
-	if warnings, ok := r["warn"]; ok {
-		err := each(warnings, func(t *ast.Term) error {
-			message, err := readText(t)
-			a.warnings = append(a.warnings, Warning{rev.name, message})
-			return err
-		})
-		if err != nil {
-			return answer{}, fmt.Errorf("warn: %w", err)
-		}
+	warnings, err := readTexts(r, "warn")
+	if err != nil {
+		return answer{}, err
+	}
+	for _, message := range warnings {
+		a.warnings = append(a.warnings, Warning{rev.name, message})
+	}
+	if a.holds, err = readTexts(r, string(RuleHold)); err != nil {
+		return answer{}, err
 	}
 	if quotas, ok := r[ast.Var(RuleQuota)]; ok {
-		var err error
 		if a.claims, err = rev.readClaims(quotas); err != nil {
 			return answer{}, fmt.Errorf("%s: %w", RuleQuota, err)
 		}
@@ -67,9 +67,30 @@ func (a *answer) cap(policy string) {
 	if more := len(a.denials) - maxMessages; more > 0 {
 		a.denials = append(a.denials[:maxMessages:maxMessages], Denial{Policy: policy, Message: fmt.Sprintf("…and %d more reasons", more)})
 	}
+	if more := len(a.holds) - maxMessages; more > 0 {
+		a.holds = append(a.holds[:maxMessages:maxMessages], fmt.Sprintf("…and %d more reasons", more))
+	}
 	if more := len(a.warnings) - maxMessages; more > 0 {
 		a.warnings = append(a.warnings[:maxMessages:maxMessages], Warning{policy, fmt.Sprintf("…and %d more warnings", more)})
 	}
+}
+
+// readTexts reads a set of texts, in order; none when the policy has no such rule.
+func readTexts(r topdown.QueryResult, rule string) ([]string, error) {
+	set, ok := r[ast.Var(rule)]
+	if !ok {
+		return nil, nil
+	}
+	var texts []string
+	err := each(set, func(t *ast.Term) error {
+		text, err := readText(t)
+		texts = append(texts, text)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", rule, err)
+	}
+	return texts, nil
 }
 
 // each visits the elements of a set in order.

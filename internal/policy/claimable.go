@@ -203,5 +203,6 @@ func (p *program) checkMatch(m flightsv1.PolicyMatch) []Problem {
 	}
 	refuse(len(m.Operations) > 0, "operations")
 	refuse(m.NamespaceSelector != nil, "namespaceSelector")
+	refuse(m.TicketSelector != nil, "ticketSelector")
 	return problems
 }

@@ -53,10 +53,10 @@ func (c compilation) compile(ctx context.Context, p *flightsv1.FlightPolicy) (*r
 	}
 	var problems []Problem
 	rev.match, problems = newMatcher(p.Spec.Match)
-	if e := rev.enforcement; e != flightsv1.EnforcementEnforce && e != flightsv1.EnforcementWarn {
+	if rev.enforced() && rev.enforcement != flightsv1.EnforcementEnforce {
 		problems = append(problems, Problem{
 			Field:   "spec.enforcement",
-			Message: fmt.Sprintf("%q isn't supported by this version; use Enforce or Warn", e),
+			Message: fmt.Sprintf("%q isn't supported by this version; use Enforce, Warn or Shadow", rev.enforcement),
 		})
 	}
 	source, from, problem := moduleSource(p.Spec)
@@ -170,6 +170,7 @@ func moduleSource(spec flightsv1.FlightPolicySpec) (source, from string, problem
 // decide. Replicas of two versions of this program may ship different texts under one name, so the text is part of it.
 func digest(p *flightsv1.FlightPolicy) string {
 	spec := *p.Spec.DeepCopy()
+	spec.Tests = nil // they play no part once they have passed
 	spec.Enforcement = enforcement(spec.Enforcement)
 	if source, from, problem := moduleSource(spec); problem == nil && from == specLibrary {
 		spec.Rego = source

@@ -13,11 +13,13 @@ type Rule string
 // The rules that a program must say it acts on. An engine of one that doesn't refuses policies with such a rule: what
 // nobody acts on would be admitted in silence.
 const (
-	RuleQuota Rule = "quota"
+	RuleHold   Rule = "hold"
+	RuleMutate Rule = "mutate"
+	RuleQuota  Rule = "quota"
 )
 
 // Rules lists all of them.
-func Rules() []Rule { return []Rule{RuleQuota} }
+func Rules() []Rule { return []Rule{RuleHold, RuleMutate, RuleQuota} }
 
 // contractRule is a rule that the engine reads of a module.
 type contractRule struct {
@@ -37,8 +39,10 @@ var contract = []contractRule{
 		{name: "msg", kind: kindText, required: true}, {name: "code", kind: kindText}, {name: "details"},
 	}},
 	{name: "warn", always: true, text: true},
-	{name: "hold", text: true},
-	{name: "mutate"},
+	{name: string(RuleHold), text: true},
+	{name: string(RuleMutate), fields: []elementField{
+		{name: "path", kind: kindText, required: true}, {name: "value", required: true}, {name: "when", kind: kindText, required: true},
+	}},
 	{name: string(RuleQuota), fields: []elementField{
 		{name: "key", kind: kindText, required: true}, {name: "scope", kind: kindText, required: true},
 		{name: "amount", kind: kindNumber, required: true}, {name: "limit", kind: kindNumber, required: true},

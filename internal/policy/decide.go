@@ -18,8 +18,11 @@ import (
 const (
 	ResultAllow = "allow"
 	ResultDeny  = "deny"
+	ResultHold  = "hold"
 	ResultWarn  = "warn"
-	ResultError = "error"
+	// ResultShadow is that of a policy that is only tried out, whatever it says.
+	ResultShadow = "shadow"
+	ResultError  = "error"
 )
 
 // Decide asks every policy that matches the request. An error means that no decision could be made (*RequestError, or
@@ -48,7 +51,7 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	// Those that only warn come last: the time that they take may cost others' warnings, and never a refusal.
+	// Those that refuse nobody come last: the time that they take may cost others' warnings, and never a refusal.
 	slices.SortStableFunc(policies, func(a, b *held) int {
 		return cmp.Compare(enforcementOrder(a), enforcementOrder(b))
 	})
@@ -69,14 +72,13 @@ func (e *Engine) Decide(ctx context.Context, r Request) (Decision, error) {
 }
 
 func enforcementOrder(h *held) int {
-	if h.inForce().enforced() {
-		return 0
-	}
-	return 1
+	return slices.Index([]flightsv1.Enforcement{flightsv1.EnforcementWarn, flightsv1.EnforcementShadow}, h.inForce().enforcement)
 }
 
-// enforced says whether the policy refuses.
-func (rev *revision) enforced() bool { return rev.enforcement != flightsv1.EnforcementWarn }
+// enforced says whether the policy refuses: any that isn't known not to.
+func (rev *revision) enforced() bool {
+	return rev.enforcement != flightsv1.EnforcementWarn && rev.enforcement != flightsv1.EnforcementShadow
+}
 
 // inForce is the revision whose match and enforcement count.
 func (h *held) inForce() *revision {
@@ -109,19 +111,30 @@ func firstProblem(err error) string {
 	return err.Error()
 }
 
+// policyError is the denial that stands for a policy which could not be evaluated.
+func policyError(policy string, err error) Denial {
+	reason := strings.Join(strings.Fields(err.Error()), " ") // OPA breaks some of its messages into lines
+	return Denial{Policy: policy, Code: CodePolicyError,
+		Message: fmt.Sprintf("policy %s could not be evaluated: %s; ask a cluster admin", policy, shorten(reason))}
+}
+
 // add enters what one policy said.
 func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 	enforced := rev.enforced()
 	result := PolicyResult{Policy: rev.name, Result: ResultAllow, Duration: took, Err: err}
 	switch {
+	case rev.enforcement == flightsv1.EnforcementShadow:
+		d.addShadow(rev, a, err)
+		if result.Result = ResultShadow; err != nil {
+			result.Result = ResultError
+		}
+		a = answer{}
 	case err != nil:
 		a, result.Result = answer{}, ResultError
-		reason := strings.Join(strings.Fields(err.Error()), " ") // OPA breaks some of its messages into lines
-		message := fmt.Sprintf("policy %s could not be evaluated: %s; ask a cluster admin", rev.name, shorten(reason))
-		if enforced {
-			d.Denials = append(d.Denials, Denial{Policy: rev.name, Code: CodePolicyError, Message: message})
+		if denial := policyError(rev.name, err); enforced {
+			d.Denials = append(d.Denials, denial)
 		} else {
-			d.Warnings = append(d.Warnings, Warning{rev.name, message})
+			d.Warnings = append(d.Warnings, Warning{rev.name, denial.Message})
 		}
 	case len(a.denials) > 0 && enforced:
 		result.Result = ResultDeny
@@ -131,12 +144,38 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 		for _, denial := range a.denials {
 			d.Warnings = append(d.Warnings, Warning{rev.name, "would refuse: " + denial.Message})
 		}
-	case len(a.warnings) > 0:
+	case len(a.holds) > 0 && enforced:
+		result.Result = ResultHold
+	case len(a.warnings) > 0 || len(a.holds) > 0:
 		result.Result = ResultWarn
 	}
+	d.addHolds(rev, a)
 	d.addClaims(rev, a)
 	d.Warnings = append(d.Warnings, a.warnings...)
 	d.Evaluated = append(d.Evaluated, result)
+}
+
+// addShadow records what a policy would have done.
+func (d *Decision) addShadow(rev *revision, a answer, err error) {
+	s := ShadowResult{Policy: rev.name, Err: err}
+	if err == nil {
+		s.Denials, s.Warnings, s.Claims = a.denials, a.warnings, a.claims
+		for _, message := range a.holds {
+			s.Holds = append(s.Holds, Hold{rev.name, message})
+		}
+	}
+	d.Shadow = append(d.Shadow, s)
+}
+
+// addHolds enters why the ticket must wait for an approval. A policy that only warns says so.
+func (d *Decision) addHolds(rev *revision, a answer) {
+	for _, message := range a.holds {
+		if rev.enforced() {
+			d.Holds = append(d.Holds, Hold{rev.name, message})
+		} else {
+			d.Warnings = append(d.Warnings, Warning{rev.name, "would wait for approval: " + message})
+		}
+	}
 }
 
 func (d *Decision) sort() {
@@ -150,6 +189,10 @@ func (d *Decision) sort() {
 		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message))
 	})
 	d.Warnings = slices.Compact(d.Warnings)
+	slices.SortFunc(d.Shadow, func(a, b ShadowResult) int { return cmp.Compare(a.Policy, b.Policy) })
+	slices.SortFunc(d.Holds, func(a, b Hold) int {
+		return cmp.Or(cmp.Compare(a.Policy, b.Policy), cmp.Compare(a.Message, b.Message))
+	})
 	for _, claims := range [][]quota.Claim{d.Claims, d.BookingClaims, d.WarnClaims, d.OldClaims} {
 		sortClaims(claims)
 	}

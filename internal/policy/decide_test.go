@@ -353,8 +353,8 @@ func TestMatchesThatCannotBeReadAreRefused(t *testing.T) {
 		Namespaces: []string{"a*b"}, ExcludedNamespaces: []string{"ok", "*a"},
 		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}},
 	}
-	p.Spec.Enforcement = "Shadow"
-	want := `spec.enforcement: "Shadow" isn't supported by this version; use Enforce or Warn
+	p.Spec.Enforcement = "Dream"
+	want := `spec.enforcement: "Dream" isn't supported by this version; use Enforce, Warn or Shadow
 spec.match.excludedNamespaces[1]: "*a": a * may only stand at the end, as in "team-*"
 spec.match.namespaceSelector: "Like" is not a valid label selector operator
 spec.match.namespaces[0]: "a*b": a * may only stand at the end, as in "team-*"`

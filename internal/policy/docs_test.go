@@ -20,6 +20,7 @@ const (
 	guide      = "../../docs/policies.md"
 	inputGuide = "../../docs/policy-input.md"
 	quotaGuide = "../../docs/policy-quotas.md"
+	tryGuide   = "../../docs/policy-rollout.md"
 )
 
 func readPage(t *testing.T, file string) string {
@@ -185,6 +186,7 @@ func TestTheGuideSnippetsAreWhatTheySay(t *testing.T) {
 		manifests, modules, refusals int
 	}{
 		{guide, NewEngine(), 2, 2, 9}, {quotaGuide, NewEngine(Rules()...), 1, 2, 3},
+		{tryGuide, NewEngine(Rules()...), 2, 2, 0},
 	} {
 		manifests, modules, refusals := checkSnippets(t, c.page, c.engine)
 		if manifests < c.manifests || modules < c.modules || refusals < c.refusals {

@@ -60,7 +60,7 @@ func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
 }
 
 // Validate compiles a policy as Set would and forgets it. It also refuses parameters that name airports, cities and
-// countries as no ticket has them. The error is a *CompileError, or the context's.
+// countries as no ticket has them, and a policy whose own tests fail. The error is a *CompileError, or the context's.
 func (e *Engine) Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
 	rev, err := compilation{limits: defaultLimits(), acts: e.acts}.compile(ctx, p)
 	if ctx.Err() != nil {
@@ -69,7 +69,8 @@ func (e *Engine) Validate(ctx context.Context, p *flightsv1.FlightPolicy) error 
 	if err != nil {
 		return err
 	}
-	return compileError(checkNames(rev.program.parameters, p.Spec.Parameters))
+	problems := checkNames(rev.program.parameters, p.Spec.Parameters)
+	return compileError(append(problems, rev.runTests(ctx, p.Spec.Tests, defaultLimits().policy)...))
 }
 
 // Set compiles a policy and puts it in force. If it doesn't compile, the last good generation of the same object goes

@@ -56,6 +56,9 @@ func (s *stop) Cancelled() bool { return s.own.Load() || s.parent.Load() }
 
 // evaluate asks one policy. All errors are policy errors: evaluation failed, was cut, or answered in a wrong form.
 func (rev *revision) evaluate(ctx context.Context, shared []field, over *atomic.Bool, limit time.Duration) (a answer, err error) {
+	if rev.program != nil && rev.program.query == nil { // it only sets fields
+		return answer{}, nil
+	}
 	err = rev.run(ctx, evaluation{
 		shared: shared, over: over, limit: limit,
 		read: func(r topdown.QueryResult) (err error) {
@@ -71,7 +74,7 @@ func (rev *revision) evaluate(ctx context.Context, shared []field, over *atomic.
 
 // evaluation is one run of a query of a program.
 type evaluation struct {
-	query  ast.Body     // nil for all rules
+	query  ast.Body     // nil for that of decisions
 	shared []field      // the input but for parameters
 	over   *atomic.Bool // ends it from outside
 	limit  time.Duration

@@ -15,7 +15,7 @@ import (
 type matcher struct {
 	namespaces, excluded namePatterns
 	limited              bool // namespaces is set
-	selector             labels.Selector
+	selector, tickets    labels.Selector
 	operations           []flightsv1.Operation
 }
 
@@ -40,6 +40,13 @@ func newMatcher(m flightsv1.PolicyMatch) (matcher, []Problem) {
 			problems = append(problems, Problem{Field: "spec.match.namespaceSelector", Message: err.Error()})
 		}
 		c.selector = selector
+	}
+	if m.TicketSelector != nil {
+		selector, err := metav1.LabelSelectorAsSelector(m.TicketSelector)
+		if err != nil {
+			problems = append(problems, Problem{Field: "spec.match.ticketSelector", Message: err.Error()})
+		}
+		c.tickets = selector
 	}
 	return c, problems
 }
@@ -68,7 +75,16 @@ func (m *matcher) matches(r *Request) bool {
 	if m.excluded.match(r.Namespace.Name) {
 		return false
 	}
-	return m.selector == nil || m.selector.Matches(labels.Set(r.Namespace.Labels))
+	if m.selector != nil && !m.selector.Matches(labels.Set(r.Namespace.Labels)) {
+		return false
+	}
+	return m.tickets == nil || m.selects(r.Ticket) || m.selects(r.OldTicket)
+}
+
+// selects says whether the ticket's labels are selected. The labels of the old ticket count too: who may edit a ticket
+// chooses its labels, and would otherwise take one away in the same edit that a policy is against.
+func (m *matcher) selects(t *flightsv1.FlightTicket) bool {
+	return t != nil && m.tickets.Matches(labels.Set(t.Labels))
 }
 
 // namePatterns are names and prefixes.

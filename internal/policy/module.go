@@ -29,7 +29,7 @@ const (
 	maxRules = 500
 )
 
-// program is a compiled module with its one query. Its store is empty, and its one transaction only reads: an evaluation
+// program is a compiled module with its queries. Its store is empty, and its one transaction only reads: an evaluation
 // wants to see one, and policies have no data.
 type program struct {
 	compiler *ast.Compiler
@@ -40,6 +40,7 @@ type program struct {
 	parameters map[string]any
 	source     string
 	quota      *quotaProgram // nil when the module has no such rule
+	mutate     ast.Body      // for the rule mutate alone; nil when the module has none
 }
 
 // moduleText is the Rego of a policy, the field that problems with it are told of, and what the program acts on.
@@ -151,8 +152,15 @@ func (t moduleText) compile(module *ast.Module, parameters map[string]any) (*pro
 // prepare compiles the queries of a program and opens its store.
 func (t moduleText) prepare(p *program, module *ast.Module) []Problem {
 	var err error
-	if p.query, err = p.compiler.QueryCompiler().Compile(t.query(module)); err != nil {
-		return t.parseProblems(err)
+	if body := t.query(module, decisive...); len(body) > 0 {
+		if p.query, err = p.compiler.QueryCompiler().Compile(body); err != nil {
+			return t.parseProblems(err)
+		}
+	}
+	if body := t.query(module, string(RuleMutate)); len(body) > 0 {
+		if p.mutate, err = p.compiler.QueryCompiler().Compile(body); err != nil {
+			return t.parseProblems(err)
+		}
 	}
 	if p.quota != nil {
 		if p.quota.query, err = p.compiler.QueryCompiler().Compile(t.query(module, string(RuleQuota))); err != nil {
@@ -203,11 +211,14 @@ func (t moduleText) compilerProblems(errs ast.Errors) []Problem {
 	return problems
 }
 
-// query asks for all contract rules that the module has, or for some of them, at once: deny = data.<package>.deny; ...
+// decisive are the rules that a decision rests on. What a policy sets in a ticket is asked for before.
+var decisive = []string{"deny", "warn", string(RuleHold), string(RuleQuota)}
+
+// query asks for some contract rules at once, as far as the module has them: deny = data.<package>.deny; ...
 func (t moduleText) query(module *ast.Module, only ...string) ast.Body {
 	var body ast.Body
 	for _, rule := range contract {
-		if !t.supports(rule) || len(only) > 0 && !slices.Contains(only, rule.name) {
+		if !t.supports(rule) || !slices.Contains(only, rule.name) {
 			continue
 		}
 		for _, r := range module.Rules {

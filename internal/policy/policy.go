@@ -77,10 +77,18 @@ type Warning struct {
 	Message string
 }
 
+// Hold is why a ticket is admitted but not booked until somebody approves it.
+type Hold struct {
+	Policy  string
+	Message string
+}
+
 // Decision is the answer of all policies, each list sorted and free of repeats.
 type Decision struct {
 	Denials  []Denial
 	Warnings []Warning
+	// Holds are those of enforced policies. Nothing may be booked until they are approved.
+	Holds []Hold
 	// Claims are what the ticket charges to buckets under enforced policies, sorted by the buckets' names. It must be
 	// reserved in each of them before the ticket is admitted, and after everything else allows it (see Allowed): what is
 	// reserved for a ticket that is refused must be given back. At StageBooking and StageAudit they say what the ticket
@@ -93,8 +101,10 @@ type Decision struct {
 	// OldClaims are what the old ticket holds in any bucket, by the policies as they are now; none but at
 	// StageAdmission. What isn't here is taken for 0.
 	OldClaims []quota.Claim
+	// Shadow is what the policies say that are only tried out: it must refuse nobody and be told to no user.
+	Shadow []ShadowResult
 	// Evaluated are the names of the policies that matched and were asked, sorted, with each one's result
-	// ("allow", "deny", "warn", "error").
+	// ("allow", "deny", "hold", "warn", "shadow", "error").
 	Evaluated []PolicyResult
 }
 
@@ -104,6 +114,16 @@ type PolicyResult struct {
 	Result   string
 	Duration time.Duration
 	Err      error // why Result is "error"
+}
+
+// ShadowResult is what a policy would have done if it were enforced.
+type ShadowResult struct {
+	Policy   string
+	Denials  []Denial
+	Warnings []Warning
+	Holds    []Hold
+	Claims   []quota.Claim // sorted by bucket
+	Err      error         // why it could not be evaluated, which would have refused the ticket
 }
 
 // Allowed says whether nothing denies.

@@ -31,8 +31,27 @@ func (rev *revision) tryOut(ctx context.Context, text moduleText, l limits) []Pr
 		if err := rev.trySample(ctx, shared, l); err != nil {
 			return []Problem{text.at(nil, "tried on a sample input (%s): %v", s.name, err)}
 		}
+		if err := rev.tryPatches(ctx, shared, l); err != nil {
+			return []Problem{text.at(nil, "tried on a sample input (%s): %v", s.name, err)}
+		}
 	}
 	return nil
+}
+
+// tryPatches asks what the policy sets. That it takes too long is found out by trySample for the other rules, and by
+// deadlines for this one.
+func (rev *revision) tryPatches(ctx context.Context, shared []field, l limits) error {
+	if rev.program.mutate == nil {
+		return nil
+	}
+	patches, err := rev.patches(ctx, evaluation{shared: shared, over: &atomic.Bool{}, limit: l.policy})
+	if _, conflicts := joinPatches(patches); err == nil && len(conflicts) > 0 {
+		err = fmt.Errorf("%s: %w", RuleMutate, conflicts[0])
+	}
+	if errors.Is(err, errTimeout) && l.stored {
+		return nil
+	}
+	return err
 }
 
 func (rev *revision) trySample(ctx context.Context, shared []field, l limits) error {
@@ -78,7 +97,7 @@ func samples() []sample {
 		Stage: StageAdmission, Operation: flightsv1.OperationCreate,
 		User: User{Username: "sample"}, Namespace: Namespace{Name: "sample"},
 		Ticket: &flightsv1.FlightTicket{
-			ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: "sample"},
+			ObjectMeta: metav1.ObjectMeta{Name: "sample", Namespace: "sample", Annotations: requestedBy("sample")},
 			Spec:       flightsv1.FlightTicketSpec{From: "BOM", To: "XXX", Number: 1},
 		},
 		Route: places.Route{Origin: sampleAirport("BOM", "Mumbai", "IN"),
@@ -112,11 +131,17 @@ func sampleAirport(code, city, country string) places.Place {
 	return places.Place{Text: code, Kind: places.KindAirport, IATA: code, Airports: []string{code}, City: city, Country: country}
 }
 
+// requestedBy is what the webhook writes down of every ticket.
+func requestedBy(username string) map[string]string {
+	return map[string]string{flightsv1.RequestedByAnnotation: username}
+}
+
 func fullTicket() *flightsv1.FlightTicket {
 	return &flightsv1.FlightTicket{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "sample", Namespace: "sample", UID: "00000000-0000-0000-0000-000000000001", Generation: 1,
 			CreationTimestamp: metav1.NewTime(time.Date(2027, 3, 1, 9, 0, 0, 0, time.UTC)),
+			Annotations:       requestedBy("sample"),
 		},
 		Spec: flightsv1.FlightTicketSpec{
 			From: "BOM", To: "London", Number: 2, DepartureDate: "2027-06-01", ReturnDate: "2027-06-15",
