@@ -156,7 +156,7 @@ func (d devFolder) forget() error {
 	return errors.Join(os.RemoveAll(d.kubeconfig()), os.RemoveAll(d.env()), os.RemoveAll(d.bin()))
 }
 
-// write makes kubeconfig, kubectl and env.
+// write makes kubeconfig, kubectl with its plugin, and env.
 func (d devFolder) write(i *installation.Installation, o upOptions) error {
 	if err := i.Plane.WriteKubeconfig(d.kubeconfig(), i.Plane.Config); err != nil {
 		return err
@@ -164,8 +164,10 @@ func (d devFolder) write(i *installation.Installation, o upOptions) error {
 	if err := os.MkdirAll(d.bin(), 0o700); err != nil {
 		return err
 	}
-	if err := os.Symlink(i.Plane.KubectlPath(), filepath.Join(d.bin(), "kubectl")); err != nil {
-		return err
+	for _, program := range [][2]string{{i.Plane.KubectlPath(), "kubectl"}, {i.PluginPath(), "kubectl-flights"}} {
+		if err := os.Symlink(program[0], filepath.Join(d.bin(), program[1])); err != nil {
+			return err
+		}
 	}
 	text := fmt.Sprintf("export PATH=%q:\"$PATH\"\n", d.bin())
 	for _, variable := range d.variables(i, o) {

@@ -13,8 +13,13 @@ import (
 	"github.com/flight-operator/flight-operator/internal/controlplane"
 )
 
-// builtPrograms are those of ours that run here.
-func builtPrograms() []string { return []string{"webhook", "controller", "booking-simulator"} }
+// builtPrograms are those of ours that run here, and what people use beside kubectl.
+func builtPrograms() []string {
+	return []string{"webhook", "controller", "booking-simulator", "kubectl-flights"}
+}
+
+// PluginPath is the program kubectl-flights; kubectl finds it as `kubectl flights` where its folder is on the PATH.
+func (i *Installation) PluginPath() string { return i.built["kubectl-flights"] }
 
 // Build compiles our programs as they are in the work tree, so that a later Start finds them done. Start does it too.
 func Build(ctx context.Context, progress io.Writer) error {
@@ -73,7 +78,7 @@ func compile(ctx context.Context, progress io.Writer) (folder string, unlock fun
 		return "", nil, err
 	}
 	defer controlplane.Reassure(progress, "building our programs",
-		"building webhook, controller and booking-simulator: about 4 minutes on 2 cores the first time, then seconds")()
+		"building webhook, controller, booking-simulator and kubectl-flights: about 4 minutes on 2 cores the first time, then seconds")()
 	if err := goBuild(ctx, root, folder); err != nil {
 		unlock()
 		return "", nil, err
