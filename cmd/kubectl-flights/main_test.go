@@ -23,7 +23,7 @@ func TestACommandLineThatMakesNoSenseEndsWithTwoAndSaysWhatToDo(t *testing.T) {
 		args string
 		want string
 	}{
-		"a command that isn't there":       {"reslove trip", `"reslove" is no command; do you mean resolve?`},
+		"a command that isn't there":       {"resolv trip", `"resolv" is no command; do you mean resolve?`},
 		"a word that is near no command":   {"frobnicate", `"frobnicate" is no command`},
 		"a flag that isn't there":          {"sync trip --fast", "unknown flag: --fast"},
 		"no ticket":                        {"resolve --done", "name one ticket"},

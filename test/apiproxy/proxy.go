@@ -209,16 +209,16 @@ func (p *Proxy) exchange(w http.ResponseWriter, r *http.Request, e Exchange) {
 		return
 	case Pass:
 	}
-	answer, text, err := p.forward(r, body)
+	got, err := p.forward(r, body)
 	if err != nil || p.at(e, Committed) == Cut {
 		cut()
 	}
-	for name, values := range answer.Header {
+	for name, values := range got.header {
 		w.Header()[name] = values
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // so that the answer is whole before this function ends
-	w.WriteHeader(answer.StatusCode)
-	_, _ = w.Write(text) // the sender may be gone
+	w.Header().Set("Content-Length", strconv.Itoa(len(got.body))) // so that the answer is whole before this function ends
+	w.WriteHeader(got.status)
+	_, _ = w.Write(got.body) // the sender may be gone
 	_ = http.NewResponseController(w).Flush()
 	p.at(e, Answered)
 }
@@ -230,8 +230,15 @@ func (p *Proxy) at(e Exchange, phase Phase) Verdict {
 	return p.options.At(e, phase)
 }
 
+// answer is what a server said, all of it.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // forward carries a request out, whether its sender still waits or not, and reads the whole answer.
-func (p *Proxy) forward(r *http.Request, body []byte) (*http.Response, []byte, error) {
+func (p *Proxy) forward(r *http.Request, body []byte) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), forwardTime)
 	defer cancel()
 	out := r.Clone(ctx)
@@ -239,16 +246,16 @@ func (p *Proxy) forward(r *http.Request, body []byte) (*http.Response, []byte, e
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	out.Header.Del("Connection")
 	p.direct(out)
-	answer, err := p.options.Transport.RoundTrip(out)
+	response, err := p.options.Transport.RoundTrip(out)
 	if err != nil {
-		return nil, nil, fmt.Errorf("pass a request on: %w", err)
+		return answer{}, fmt.Errorf("pass a request on: %w", err)
 	}
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read an answer: %w", err)
+		return answer{}, fmt.Errorf("read an answer: %w", err)
 	}
-	return answer, text, nil
+	return answer{status: response.StatusCode, header: response.Header, body: text}, nil
 }
 
 func (p *Proxy) direct(r *http.Request) {

@@ -69,10 +69,10 @@ func (p *plan) refusedBefore(asOf uint64) bool {
 // answer tells everybody. What fits must be stored by now.
 func (p *plan) answer() {
 	for _, m := range p.refused {
-		m.request.answer(answer{err: m.err})
+		m.answer(answer{err: m.err})
 	}
 	for _, f := range p.fitting {
-		f.request.answer(answer{notice: f.notice})
+		f.answer(answer{notice: f.notice})
 	}
 }
 

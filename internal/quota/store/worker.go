@@ -198,14 +198,14 @@ func (w *worker) confirm(ctx context.Context, p *plan) {
 func (w *worker) withoutBucket(p *plan, err error) []*request {
 	w.known = false
 	for _, m := range p.refused {
-		m.request.answer(answer{err: m.err})
+		m.answer(answer{err: m.err})
 	}
 	for _, f := range p.fitting {
 		if f.reservation != nil && f.reservation.Scope == quota.Cluster {
-			f.request.answer(answer{err: fmt.Errorf("write quota bucket %s: %w", w.place, err)})
+			f.answer(answer{err: fmt.Errorf("write quota bucket %s: %w", w.place, err)})
 			continue
 		}
-		f.request.answer(answer{})
+		f.answer(answer{})
 	}
 	return nil
 }
