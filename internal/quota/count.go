@@ -111,7 +111,7 @@ func (p *Page) walk(s Snapshot) (used int64, counted map[types.NamespacedName]Ti
 		departed[d.UID] = true
 	}
 	for t := range s.Tickets {
-		if !departed[t.UID] && t.Outlived && t.Amount > 0 && len(p.bucket.Departures) < MaxDepartures {
+		if !departed[t.UID] && s.departs(t) && len(p.bucket.Departures) < MaxDepartures {
 			p.bucket.Departures = append(p.bucket.Departures, flightsv1.QuotaDeparture{UID: t.UID})
 			p.bucket.Retained = min(plus(p.bucket.Retained, t.Amount), MaxAmount)
 			departed[t.UID] = true
@@ -125,6 +125,12 @@ func (p *Page) walk(s Snapshot) (used int64, counted map[types.NamespacedName]Ti
 		}
 	}
 	return used, counted, present
+}
+
+// departs reports whether a ticket's amount is to move to retained. Not so if the ticket was written after From: a later
+// count of a revision in between may not have it yet, and would take it for gone.
+func (s Snapshot) departs(t Ticket) bool {
+	return t.Outlived && t.Amount > 0 && !later(t.Revision, s.From)
 }
 
 // settle drops the entries whose ticket is counted at their generation or later, and writes anew how much of the others'

@@ -173,7 +173,7 @@ func TestSumsDontOverflow(t *testing.T) {
 		t.Errorf("held %d, reserved %d, available %d", p.Held(), p.Bucket().Reserved, p.Bucket().Available)
 	}
 	snapshot := quota.Snapshot{From: "101", To: "101", PolicyGeneration: 1, Tickets: slices.Values([]quota.Ticket{
-		{UID: "a", Amount: quota.MaxAmount}, {UID: "b", Amount: quota.MaxAmount}, {UID: "c", Amount: quota.MaxAmount, Outlived: true},
+		{UID: "a", Amount: quota.MaxAmount, Revision: "7"}, {UID: "b", Amount: quota.MaxAmount, Revision: "7"}, {UID: "c", Amount: quota.MaxAmount, Outlived: true, Revision: "7"},
 	})}
 	if err := p.Count(snapshot); err != nil || p.Bucket().Used != quota.MaxAmount || p.Bucket().Retained != quota.MaxAmount {
 		t.Errorf("used %d, retained %d: %v", p.Bucket().Used, p.Bucket().Retained, err)

@@ -216,6 +216,9 @@ func (w *world) count(k *keeper) {
 	}
 	if page.Changed() && w.put(page, k.read) {
 		w.touched = max(w.touched, k.snap.PolicyGeneration)
+		if held := quota.Open(w.bucket).Held(); held != w.said(k.snap) {
+			w.fail("%d are held after a count; tickets and entries have %d", held, w.said(k.snap))
+		}
 		w.say("counted %s..%s: used %d, retained %d, %d entries", k.snap.From, k.snap.To, w.bucket.Used, w.bucket.Retained, len(w.bucket.Entries))
 	}
 }

@@ -97,6 +97,7 @@ type world struct {
 	touched    int64   // the highest generation that an allowed reservation or a count had
 	retained   int64   // as it must be
 	flights    []*flight
+	created    map[types.UID]bool
 	keepers    [2]*keeper
 	made       int // for names that occur once
 
@@ -109,7 +110,7 @@ const placeName = "ledger"
 func newWorld(seed uint64, r rules) *world {
 	w := &world{
 		Rand: rand.New(rand.NewPCG(seed, 7)), rules: r, live: map[string]*object{}, history: map[string][]object{},
-		rev: 1, limits: []int64{0, 6}, touched: 1,
+		created: map[types.UID]bool{}, rev: 1, limits: []int64{0, 6}, touched: 1,
 	}
 	w.retains = w.IntN(3) == 0
 	for i := range w.keepers {
@@ -166,6 +167,7 @@ func (w *world) store(name string, o *object) {
 		return
 	}
 	o.rev = rev
+	w.created[o.uid] = true
 	w.live[name] = o
 	w.history[name] = append(w.history[name], *o)
 }
@@ -211,7 +213,7 @@ func (w *world) lands(f *flight) bool {
 	case f.over || !f.allowed || w.clock-f.started > requestLife:
 		return false
 	case f.old == nil:
-		return now == nil
+		return now == nil && !w.created[f.uid] // a request is stored once, however often it was reviewed
 	default:
 		return now != nil && now.rev == f.old.rev && !now.deleting
 	}
@@ -229,6 +231,24 @@ func (w *world) worst() int64 {
 		}
 	}
 	sum := w.retained
+	for _, amount := range largest {
+		sum += amount
+	}
+	return sum
+}
+
+// said is what a bucket must say is taken after a count: of each ticket the larger of what was counted and of its entries.
+func (w *world) said(s quota.Snapshot) int64 {
+	largest := map[string]int64{}
+	for t := range s.Tickets {
+		if !quota.Departed(w.bucket, t.UID) {
+			largest[t.Name.Name] = t.Amount
+		}
+	}
+	for _, e := range w.bucket.Entries {
+		largest[e.Name] = max(largest[e.Name], e.Amount)
+	}
+	sum := w.bucket.Retained
 	for _, amount := range largest {
 		sum += amount
 	}
