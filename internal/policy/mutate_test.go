@@ -148,7 +148,7 @@ func TestPatchesAreTriedWhenAPolicyIsApplied(t *testing.T) {
 	for _, c := range []struct{ name, rego, want string }{
 		{"a forbidden path", strings.Replace(setCabin, "/spec/cabin", "/spec/to", 1), `tried on a sample input (creating a ticket with nothing optional): mutate: path "/spec/to" may not be set`},
 		{"two values", setCabin + "\nmutate contains {\"path\": \"/spec/cabin\", \"value\": \"First\", \"when\": \"always\"}\n", "mutate: it gives /spec/cabin two values"},
-		{"a mistyped field", strings.Replace(setCabin, "\"when\"", "\"whn\"", 1), `an element of mutate has the unknown field whn: there are path, value and when (did you mean "when"?)`},
+		{"a mistyped field", strings.Replace(setCabin, "\"when\"", "\"whenx\"", 1), `an element of mutate has the unknown field whenx: there are path, value and when (did you mean "when"?)`},
 		{"a path that is a number", strings.Replace(setCabin, "\"/spec/cabin\"", "1", 1), `an element of mutate has a path of type number where a text is due`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
