@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
+	"github.com/flight-operator/flight-operator/internal/places"
 	"github.com/flight-operator/flight-operator/internal/policy"
 )
 
@@ -75,8 +76,9 @@ func Register(server Server, o Options) {
 	}
 }
 
-// Handlers returns all webhooks by path.
+// Handlers returns all webhooks by path. It takes a moment, so that no review does.
 func Handlers(o Options) map[string]http.Handler {
+	places.Load()
 	tickets := ticketValidator{
 		policies: o.Policies, rights: o.Rights, synced: o.Synced, cached: o.Cached, live: o.Live, clock: o.Clock,
 	}

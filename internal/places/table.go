@@ -61,6 +61,10 @@ var shared = sync.OnceValue(func() *index {
 	return buildIndex(t)
 })
 
+// Load reads the table now. The first look-up would do it else, and a program that answers within a deadline wants it done
+// before.
+func Load() { shared() }
+
 // readTables reads and merges the files.
 func readTables(files embed.FS) (*tables, error) {
 	t := &tables{airports: map[string]*airport{}, countries: map[string]string{}, regions: map[string]string{}}
