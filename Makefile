@@ -22,7 +22,7 @@ demo: ## play the whole story on a real control plane, then clean up. Needs Go. 
 dev: ## the same set-up, and it stays until Ctrl-C: .dev/kubeconfig and .dev/env. Needs Go. ARGS=--help lists its flags
 	@go build -buildvcs=false -o bin/dev ./cmd/dev && exec bin/dev up $(ARGS)
 
-test: programs ## all tests, with the race detector. Needs Go, gcc and git. First time about 20 min, then 7
+test: programs ## all tests, with the race detector. Needs Go, gcc and git. First time about 25 min, then 10
 	@echo "== go test -race ./..., three packages at a time, since most of them wait for a control plane (vet is part of make check, where it doesn't look at every dependency anew)"
 	CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout 20m -p 3 ./...
 	@for module in $(NESTED); do \
