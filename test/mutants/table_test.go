@@ -112,7 +112,7 @@ func send() []mutant {
 		},
 		{
 			name: "lifetime of the key", without: "an order is repeated under a key that the provider has forgotten",
-			in: core, old: " && 2*window(op) <= o.Provider.KeyTTL", new: "",
+			in: core, old: " && window(op)+maxSkew <= o.Provider.KeyTTL", new: "",
 			pkg: core, test: changeable + "a_key_that_the_provider_now_forgets_earlier_is_not_relied_on",
 		},
 		{
