@@ -3,7 +3,6 @@ package story
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -28,6 +27,8 @@ type building struct {
 	metrics, logs map[string]string
 	// audit is the API server's log of requests; empty in an installation that was there already.
 	audit string
+	// plugin is the program kubectl-flights.
+	plugin string
 }
 
 var house building
@@ -46,7 +47,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if err := errors.Join(leave(), flights.remove()); err != nil {
+	if err := leave(); err != nil {
 		fmt.Fprintln(os.Stderr, "installation:", err)
 		return max(code, 1)
 	}
@@ -67,7 +68,7 @@ func build() (leave func() error, err error) {
 			"flight-controller": "https://" + i.Controller.MetricsAddress + "/metrics",
 		},
 		logs:  map[string]string{"flight-webhook": i.Webhook.Log, "flight-controller": i.Controller.Log},
-		audit: i.Plane.AuditLog(),
+		audit: i.Plane.AuditLog(), plugin: i.PluginPath(),
 	}
 	return i.Stop, nil
 }
@@ -92,6 +93,9 @@ func enter() (leave func() error, err error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if house.plugin, err = exec.LookPath("kubectl-flights"); err != nil {
+		return nil, fmt.Errorf("find the plugin of .dev/env: %w", err)
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -3,66 +3,16 @@ package story
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
-	"testing"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/flight-operator/flight-operator/internal/controlplane"
 	"github.com/flight-operator/flight-operator/test/scene"
 )
-
-// plugin builds kubectl-flights once, into a folder that is removed when all tests are over.
-type plugin struct {
-	once sync.Once
-	dir  string
-	err  error
-}
-
-// flights is the plugin that people in these tests use.
-var flights plugin
-
-// folder is the one with the program in it.
-func (p *plugin) folder(t *testing.T) string {
-	t.Helper()
-	p.once.Do(func() {
-		if p.dir, p.err = os.MkdirTemp("", "kubectl-flights-"); p.err == nil {
-			p.err = p.build()
-		}
-	})
-	if p.err != nil {
-		t.Fatalf("build kubectl-flights: %v", p.err)
-	}
-	return p.dir
-}
-
-func (p *plugin) build() error {
-	root, err := controlplane.Root()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", p.dir, "./cmd/kubectl-flights")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off") // the caller may be built with the race detector
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
-}
-
-// remove takes the program away again.
-func (p *plugin) remove() error {
-	if p.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(p.dir)
-}
 
 // shell is a person at a prompt: kubectl and its plugin are in the PATH, and the kubeconfig leads to the scene's namespace.
 type shell struct {
@@ -83,12 +33,14 @@ func newShell(s *scene.Scene, user string) *shell {
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		s.Fatal(err)
 	}
-	if err := os.Symlink(kubectl.Path, filepath.Join(bin, "kubectl")); err != nil {
-		s.Fatal(err)
+	for _, program := range [][2]string{{kubectl.Path, "kubectl"}, {house.plugin, "kubectl-flights"}} {
+		if err := os.Symlink(program[0], filepath.Join(bin, program[1])); err != nil {
+			s.Fatal(err)
+		}
 	}
 	kubeconfig := filepath.Join(sh.dir, "kubeconfig")
 	writeKubeconfig(s, kubeconfig, user)
-	path := bin + string(os.PathListSeparator) + flights.folder(s.T) + string(os.PathListSeparator) + os.Getenv("PATH")
+	path := bin + string(os.PathListSeparator) + os.Getenv("PATH")
 	sh.env = append(os.Environ(), "PATH="+path, "KUBECONFIG="+kubeconfig, "HOME="+sh.dir)
 	return sh
 }
