@@ -174,6 +174,12 @@ type QuotaBucket struct {
 	// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,38}$`
 	CountedRevision string `json:"countedRevision,omitempty"`
 
+	// CountedGeneration is the generation of the policy that used was summed with; 0 until the controller has counted the
+	// bucket. A claim of a later one is refused for as long: the policy may measure tickets in another way by now.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	CountedGeneration int64 `json:"countedGeneration,omitempty"`
+
 	// Entries are the claims of admission reviews whose tickets are not counted yet.
 	// +optional
 	// +listType=atomic

@@ -67,7 +67,7 @@ func (p *Page) Count(s Snapshot) error {
 	p.bucket.Used = min(used, MaxAmount)
 	p.settle(s, counted)
 	p.depart(s, present)
-	p.bucket.CountedRevision = s.From
+	p.bucket.CountedRevision, p.bucket.CountedGeneration = s.From, s.PolicyGeneration
 	if s.Sample != nil {
 		p.touch(*s.Sample)
 	}
@@ -111,7 +111,7 @@ func (p *Page) walk(s Snapshot) (used int64, counted map[types.NamespacedName]Ti
 		departed[d.UID] = true
 	}
 	for t := range s.Tickets {
-		if !departed[t.UID] && s.departs(t) && len(p.bucket.Departures) < MaxDepartures {
+		if !departed[t.UID] && s.departs(t) && !p.namesake(t) && len(p.bucket.Departures) < MaxDepartures {
 			p.bucket.Departures = append(p.bucket.Departures, flightsv1.QuotaDeparture{UID: t.UID})
 			p.bucket.Retained = min(plus(p.bucket.Retained, t.Amount), MaxAmount)
 			departed[t.UID] = true
@@ -131,6 +131,15 @@ func (p *Page) walk(s Snapshot) (used int64, counted map[types.NamespacedName]Ti
 // count of a revision in between may not have it yet, and would take it for gone.
 func (s Snapshot) departs(t Ticket) bool {
 	return t.Outlived && t.Amount > 0 && !later(t.Revision, s.From)
+}
+
+// namesake reports whether an entry of another ticket of that name is open. Of the two only the larger is held, since only
+// one can be stored at a time; what is retained stays beside the other, and nobody asked whether both fit. Such an entry
+// ages soon: its ticket can't be stored before this one is gone.
+func (p *Page) namesake(t Ticket) bool {
+	return slices.ContainsFunc(p.bucket.Entries, func(e flightsv1.QuotaEntry) bool {
+		return e.UID != t.UID && e.Name == t.Name.Name && e.Namespace == t.Name.Namespace
+	})
 }
 
 // settle drops the entries whose ticket is counted at their generation or later, and writes anew how much of the others'
@@ -171,7 +180,8 @@ func (p *Page) depart(s Snapshot, present map[types.UID]bool) {
 func differs(a, b *flightsv1.QuotaBucket) bool {
 	return a.Used != b.Used || a.Retained != b.Retained || a.Limit != b.Limit || a.Policy != b.Policy ||
 		a.Available != b.Available || a.PolicyGeneration != b.PolicyGeneration || !a.Resets.Equal(b.Resets) ||
-		a.CountedRevision == "" || !slices.Equal(a.Entries, b.Entries) || !slices.Equal(a.Departures, b.Departures)
+		a.CountedRevision == "" || a.CountedGeneration != b.CountedGeneration ||
+		!slices.Equal(a.Entries, b.Entries) || !slices.Equal(a.Departures, b.Departures)
 }
 
 // Departed reports whether a ticket's amount is in retained, so that the ticket may go (rule 12).

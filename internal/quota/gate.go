@@ -33,7 +33,7 @@ func (p *Page) Bookable(c Claim, ticket types.UID, s Snapshot) error {
 		return &StaleError{Policy: c.Policy, Generation: oldest, Newest: newest}
 	}
 	wait := func(reason string) error { return &NotCountedError{Policy: c.Policy, Key: c.Key, Reason: reason} }
-	if p.NeverCounted() {
+	if !p.CountedBy(c.PolicyGeneration) {
 		return wait("it is being counted")
 	}
 	if later(p.bucket.CountedRevision, s.From) {

@@ -44,6 +44,7 @@ func TestTheSecondGate(t *testing.T) {
 		{"an entry of another is open", counted(4, entries(entry("x", "b", 6, 0))), "100", []quota.Ticket{this}, "", "", 1},
 		{"a cache behind the count", counted(4), "99", []quota.Ticket{this}, "", "the cache is at revision 99", 1},
 		{"a bucket that nobody counted", counted(0, func(b *flightsv1.QuotaBucket) { b.CountedRevision = "" }), "100", []quota.Ticket{this}, "", "being counted", 1},
+		{"a bucket that an earlier policy counted", counted(4, func(b *flightsv1.QuotaBucket) { b.CountedGeneration = 0 }), "100", []quota.Ticket{this}, "", "being counted", 1},
 		{"a snapshot of another policy", counted(4), "100", []quota.Ticket{this}, "", "has changed (generation 2, not 1)", 2},
 		{"a bucket of a later policy", counted(4, func(b *flightsv1.QuotaBucket) { b.PolicyGeneration = 2 }), "100", []quota.Ticket{this}, "", "has changed (generation 2, not 1)", 1},
 	} {

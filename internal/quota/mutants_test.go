@@ -70,6 +70,9 @@ var mutants = []struct {
 			}
 		}
 	}},
+	{rule: "7: a bucket that an earlier generation counted isn't believed", mutate: func(r *rules) {
+		r.believed = func(*quota.Page, int64) bool { return true }
+	}},
 	{rule: "8: a claim of an earlier policy generation is refused", mutate: func(r *rules) {
 		r.reserve = func(p *quota.Page, own quota.Reservation) error {
 			return altered(p, func(b *flightsv1.QuotaBucket) { b.PolicyGeneration = 1 }, func(p *quota.Page) error { return p.Reserve(own) }, nil)

@@ -85,6 +85,15 @@ func (p *Page) Held() int64 { return plus(plus(p.bucket.Used, p.beyond), p.bucke
 // only the policy's countedGeneration can tell (rule 7).
 func (p *Page) NeverCounted() bool { return p.bucket.CountedRevision == "" }
 
+// CountedBy reports whether used is what a policy generation makes of the tickets. An earlier generation may have measured
+// them in another way, and a bucket that a review of this one has touched says nothing about who counted it (rule 7).
+func (p *Page) CountedBy(policyGeneration int64) bool { return CountedBy(&p.bucket, policyGeneration) }
+
+// CountedBy is that of a bucket that was read.
+func CountedBy(b *flightsv1.QuotaBucket, policyGeneration int64) bool {
+	return b.CountedRevision != "" && b.CountedGeneration >= policyGeneration
+}
+
 // Belongs says as an error that the bucket is not the claim's. Its name is a hash of the same three, so only a bucket
 // that others wrote can differ.
 func (p *Page) Belongs(c Claim) error {

@@ -20,7 +20,7 @@ var place = types.NamespacedName{Namespace: "team", Name: seats(0).Bucket()}
 // counted is a bucket of the claim's quota, counted at revision 100.
 func counted(used int64, change ...func(*flightsv1.QuotaBucket)) *flightsv1.QuotaBucket {
 	b := quota.Blank(seats(0), place).Bucket()
-	b.Used, b.CountedRevision, b.ResourceVersion = used, "100", "101"
+	b.Used, b.CountedRevision, b.CountedGeneration, b.ResourceVersion = used, "100", 1, "101"
 	for _, c := range change {
 		c(b)
 	}
@@ -213,6 +213,51 @@ func TestACountIsWrittenOnlyIfItSaysSomethingNew(t *testing.T) {
 	}
 	if !count(counted(0, func(b *flightsv1.QuotaBucket) { b.CountedRevision = "" }), 0) {
 		t.Error("the first count of an empty bucket was not written")
+	}
+	if !count(counted(3, func(b *flightsv1.QuotaBucket) { b.CountedGeneration = 0 }), 3) {
+		t.Error("the first count of a generation was not written, and the bucket goes on being counted")
+	}
+}
+
+func TestABucketSaysByWhichGenerationItWasCounted(t *testing.T) {
+	p := quota.Open(counted(3))
+	second := seats(4)
+	second.PolicyGeneration = 2
+	if err := p.Reserve(quota.Reservation{Claim: second, Nonce: "own", UID: "uid-a", Generation: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if p.CountedBy(2) || !p.CountedBy(1) {
+		t.Error("a review of generation 2 made a count of it")
+	}
+	p.Stamp(3)
+	if p.CountedBy(2) {
+		t.Error("a stamp made a count")
+	}
+	if err := p.Count(quota.Snapshot{From: "101", To: "101", PolicyGeneration: 3, Tickets: slices.Values([]quota.Ticket(nil))}); err != nil {
+		t.Fatal(err)
+	}
+	if !p.CountedBy(3) || p.CountedBy(4) {
+		t.Errorf("after the count of generation 3 it says %d", p.Bucket().CountedGeneration)
+	}
+}
+
+func TestNothingIsRetainedBesideAnEntryOfANamesake(t *testing.T) {
+	leaving := quota.Ticket{
+		Name: types.NamespacedName{Namespace: "team", Name: "a"}, UID: "earlier", Generation: 2, Revision: "7", Amount: 4, Outlived: true,
+	}
+	count := func(p *quota.Page) {
+		t.Helper()
+		if err := p.Count(quota.Snapshot{From: "101", To: "101", PolicyGeneration: 1, Tickets: slices.Values([]quota.Ticket{leaving})}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := quota.Open(counted(4, entries(entry("x", "a", 4, 0))))
+	if count(p); p.Held() != 4 || quota.Departed(p.Bucket(), "earlier") {
+		t.Errorf("held %d, of which %d are retained", p.Held(), p.Bucket().Retained)
+	}
+	p.Release("x")
+	if count(p); p.Held() != 4 || !quota.Departed(p.Bucket(), "earlier") {
+		t.Errorf("once the entry is gone: held %d, of which %d are retained", p.Held(), p.Bucket().Retained)
 	}
 }
 

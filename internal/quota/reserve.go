@@ -80,9 +80,14 @@ type Refusal struct {
 func (r Refusal) Left() int64 { return max(0, r.Limit-plus(plus(r.Used, r.Reserved), r.Retained)) }
 
 // String is the refusal in words for the user.
-func (r Refusal) String() string {
+func (r Refusal) String() string { return r.words(" of policy " + r.Policy) }
+
+// Text is String without the policy's name, for those who say it before.
+func (r Refusal) Text() string { return r.words("") }
+
+func (r Refusal) words(of string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "quota %q of policy %s has no room: requested %d", r.Key, r.Policy, r.Requested)
+	fmt.Fprintf(&b, "quota %q%s has no room: requested %d", r.Key, of, r.Requested)
 	if r.Old > 0 {
 		fmt.Fprintf(&b, " in place of %d", r.Old)
 	}
@@ -225,8 +230,13 @@ type Notice struct {
 }
 
 // String is the notice in words for the user.
-func (n Notice) String() string {
-	return fmt.Sprintf("quota %q of policy %s: %d of %d taken, %d left", n.Key, n.Policy, n.Held, n.Limit, max(0, n.Limit-n.Held))
+func (n Notice) String() string { return n.words(" of policy " + n.Policy) }
+
+// Text is String without the policy's name, for those who say it before.
+func (n Notice) Text() string { return n.words("") }
+
+func (n Notice) words(of string) string {
+	return fmt.Sprintf("quota %q%s: %d of %d taken, %d left", n.Key, of, n.Held, n.Limit, max(0, n.Limit-n.Held))
 }
 
 // CompareNotices orders notices by policy and key.

@@ -126,6 +126,10 @@ func (w *world) write() {
 	}
 	page := f.page
 	f.page = nil
+	if !w.believed(page, f.polgen) {
+		return // being counted: it tries again
+	}
+	drained := w.drained(page, f.polgen)
 	if err := w.reserve(page, *f.asked); err != nil {
 		f.over = true
 		w.say("%s refused: %v", f.asked.Nonce[28:], err)
@@ -140,7 +144,7 @@ func (w *world) write() {
 	f.allowed = true
 	w.touched = max(w.touched, f.polgen)
 	w.say("%s holds %d for %s", f.asked.Nonce[28:], f.amount, f.name)
-	if worst, limit := w.worst(), w.limits[w.touched]; w.lands(f) && worst > limit {
+	if worst, limit := w.worst(), w.limits[w.touched]; drained && w.lands(f) && worst > limit {
 		w.fail("%d may be stored after a review under a limit of %d", worst, limit)
 	}
 }
@@ -248,7 +252,8 @@ func (w *world) drop(k *keeper) {
 func (w *world) setLimit() {
 	if len(w.limits) < 5 {
 		w.limits = append(w.limits, int64(3+w.IntN(6)))
-		w.say("generation %d has limit %d", w.generation(), w.limits[w.generation()])
+		w.prices = append(w.prices, w.price())
+		w.say("generation %d has limit %d and price %d", w.generation(), w.limits[w.generation()], w.prices[w.generation()])
 	}
 }
 
@@ -275,7 +280,7 @@ func (w *world) rest() {
 	}
 	var used int64
 	for _, o := range w.live {
-		used += o.amount
+		used += o.amount * w.prices[w.generation()]
 	}
 	if b := w.bucket; b.Used != used || b.Reserved != 0 || len(b.Entries) != 0 || b.Retained != w.retained || len(b.Departures) != 0 {
 		w.fail("at rest used %d, reserved %d, retained %d, %d entries, %d departures; it must be used %d, retained %d and nothing else",

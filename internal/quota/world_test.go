@@ -30,6 +30,7 @@ type rules struct {
 	overdue      func(quota.Ages, []flightsv1.QuotaEntry, time.Time) []flightsv1.QuotaEntry
 	stored       func(flightsv1.QuotaEntry, types.UID, int64) bool
 	fits         func(read, standing string) bool // may a write go through?
+	believed     func(*quota.Page, int64) bool    // was the bucket counted by a policy generation?
 }
 
 func asDesigned() rules {
@@ -41,8 +42,9 @@ func asDesigned() rules {
 		overdue: func(a quota.Ages, entries []flightsv1.QuotaEntry, now time.Time) []flightsv1.QuotaEntry {
 			return a.Overdue(entries, now, patience*time.Second)
 		},
-		stored: quota.Stored,
-		fits:   func(read, standing string) bool { return read == standing },
+		stored:   quota.Stored,
+		fits:     func(read, standing string) bool { return read == standing },
+		believed: (*quota.Page).CountedBy,
 	}
 }
 
@@ -87,13 +89,15 @@ type keeper struct {
 type world struct {
 	*rand.Rand
 	rules
-	retains bool // the claims outlive their tickets
+	retains  bool // the claims outlive their tickets
+	reprices bool // generations of the policy measure tickets in different ways
 
 	rev, clock int
 	live       map[string]*object
 	history    map[string][]object // by name; amount -1: gone
 	bucket     *flightsv1.QuotaBucket
 	limits     []int64 // by policy generation
+	prices     []int64 // by policy generation: how often it counts what a ticket asks for
 	touched    int64   // the highest generation that an allowed reservation or a count had
 	retained   int64   // as it must be
 	flights    []*flight
@@ -113,6 +117,8 @@ func newWorld(seed uint64, r rules) *world {
 		created: map[types.UID]bool{}, rev: 1, limits: []int64{0, 6}, touched: 1,
 	}
 	w.retains = w.IntN(3) == 0
+	w.reprices = !w.retains && seed%2 == 0 // what is retained stays at the price that it was retained at
+	w.prices = []int64{0, w.price()}
 	for i := range w.keepers {
 		w.keepers[i] = &keeper{cache: 1, ages: quota.Ages{}}
 	}
@@ -127,8 +133,16 @@ func newWorld(seed uint64, r rules) *world {
 func (w *world) claim(amount, polgen int64) quota.Claim {
 	return quota.Claim{
 		Policy: "seats", PolicyUID: "p", PolicyGeneration: polgen, Key: "k", Scope: quota.Namespace,
-		Amount: amount, Limit: w.limits[polgen], Retain: w.retains,
+		Amount: amount * w.prices[polgen], Limit: w.limits[polgen], Retain: w.retains,
 	}
+}
+
+// price is how often the next generation counts what a ticket asks for.
+func (w *world) price() int64 {
+	if w.reprices {
+		return 1 + int64(len(w.limits)+w.clock)%2
+	}
+	return 1
 }
 
 func (w *world) generation() int64 { return int64(len(w.limits) - 1) }
@@ -197,7 +211,7 @@ func (w *world) snapshot(from, to int, polgen int64) quota.Snapshot {
 		}
 		tickets = append(tickets, quota.Ticket{
 			Name: types.NamespacedName{Namespace: "team", Name: name}, UID: o.uid, Generation: o.gen, Revision: strconv.Itoa(o.rev),
-			Amount: o.amount, Outlived: o.deleting && w.retains,
+			Amount: o.amount * w.prices[polgen], Outlived: o.deleting && w.retains,
 		})
 	}
 	sample := w.claim(0, polgen)
@@ -219,7 +233,7 @@ func (w *world) lands(f *flight) bool {
 	}
 }
 
-// worst is what could be stored at most, if of each ticket the largest lands that may.
+// worst is what could be stored at most, if of each ticket the largest lands that may, at the newest price that counts.
 func (w *world) worst() int64 {
 	largest := map[string]int64{}
 	for name, o := range w.live {
@@ -232,10 +246,13 @@ func (w *world) worst() int64 {
 	}
 	sum := w.retained
 	for _, amount := range largest {
-		sum += amount
+		sum += amount * w.prices[w.touched]
 	}
 	return sum
 }
+
+// drained reports whether everything that is admitted was measured by one generation.
+func (w *world) drained(p *quota.Page, polgen int64) bool { return !w.reprices || p.Drained(polgen) }
 
 // said is what a bucket must say is taken after a count: of each ticket the larger of what was counted and of its entries.
 func (w *world) said(s quota.Snapshot) int64 {

@@ -11,8 +11,8 @@ import (
 	"github.com/flight-operator/flight-operator/internal/quota"
 )
 
-// CountingError says that a bucket isn't there and that the controller hasn't yet counted the tickets that were stored
-// before the policy was: what is missing can't be told from what is empty (rule 7). A repeat may be admitted.
+// CountingError says that a bucket isn't there, or was counted by an earlier generation of the policy, and that the
+// controller hasn't yet counted the stored tickets by this one: what is missing can't be told from what is empty (rule 7). A repeat may be admitted.
 type CountingError struct {
 	Policy, Key string
 	// Generation is the policy's, and Counted the one whose tickets are counted.
@@ -41,9 +41,10 @@ func readBucket(ctx context.Context, reader Reader, place types.NamespacedName) 
 	return bucket, nil
 }
 
-// believable says as an error why a bucket that was never counted must not be taken for an empty one: the policy, read
-// live, has another generation, or this one isn't counted.
-func (s *Store) believable(ctx context.Context, c quota.Claim) error {
+// believable says as an error why a bucket that this generation of the policy hasn't counted must not be believed: the
+// policy, read live, has another generation, or this one isn't counted. A bucket that an earlier generation counted isn't
+// believed in any case: the controller counts every bucket that it finds, and it will find this one.
+func (s *Store) believable(ctx context.Context, c quota.Claim, bucket *flightsv1.QuotaBucket) error {
 	policy := &flightsv1.FlightPolicy{}
 	err := s.options.Reader.Get(ctx, types.NamespacedName{Name: c.Policy}, policy)
 	switch {
@@ -55,6 +56,8 @@ func (s *Store) believable(ctx context.Context, c quota.Claim) error {
 		return &quota.StaleError{Policy: c.Policy, Generation: c.PolicyGeneration, Newest: policy.Generation}
 	case policy.Status.CountedGeneration != c.PolicyGeneration:
 		return &CountingError{Policy: c.Policy, Key: c.Key, Generation: c.PolicyGeneration, Counted: policy.Status.CountedGeneration}
+	case bucket != nil && bucket.CountedRevision != "":
+		return &CountingError{Policy: c.Policy, Key: c.Key, Generation: c.PolicyGeneration, Counted: bucket.CountedGeneration}
 	}
 	return nil
 }

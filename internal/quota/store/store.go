@@ -207,8 +207,8 @@ func (s *Store) check(ctx context.Context, r quota.Reservation) (*quota.Notice, 
 	if bucket != nil {
 		page = quota.Open(bucket)
 	}
-	if page.NeverCounted() {
-		if err := s.believable(ctx, r.Claim); err != nil {
+	if !page.CountedBy(r.PolicyGeneration) {
+		if err := s.believable(ctx, r.Claim, bucket); err != nil {
 			return nil, err
 		}
 	}

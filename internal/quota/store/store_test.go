@@ -68,6 +68,30 @@ func TestAMissingBucketIsNotAnEmptyOneUntilThePolicyIsCounted(t *testing.T) {
 	}
 }
 
+func TestABucketThatAnEarlierGenerationCountedIsNotBelieved(t *testing.T) {
+	b := newBench(t, 5)
+	s := b.store(wire{})
+	b.open(b.claim(0), 1)
+	if err := b.change(b.policy); err != nil {
+		t.Fatal(err)
+	}
+	for _, when := range []string{"before the policy is counted", "once the policy says that it is"} {
+		var counting *CountingError
+		if _, err := b.reserve(s, b.create("trip", b.claim(1))); !errors.As(err, &counting) {
+			t.Errorf("%s: %v", when, err)
+		}
+		if _, err := s.Check(t.Context(), b.create("trip", b.claim(1))); !errors.As(err, &counting) {
+			t.Errorf("%s, a dry run: %v", when, err)
+		}
+		b.counted(b.policy)
+	}
+	b.wanted(b.claim(1), 0, 0)
+	b.open(b.claim(0), 1)
+	if _, err := b.reserve(s, b.create("trip", b.claim(1))); err != nil {
+		t.Errorf("once the bucket is counted: %v", err)
+	}
+}
+
 func TestAClaimOfAnEarlierPolicyIsStale(t *testing.T) {
 	b := newBench(t, 5)
 	s := b.store(wire{})

@@ -105,16 +105,13 @@ func (w *worker) read(ctx context.Context) error {
 	return nil
 }
 
-// believable answers the reservations for which the policy says that a bucket that was never counted can't be believed,
-// and returns the others.
+// believable answers the reservations for which the policy says that a bucket that their generation hasn't counted can't be
+// believed, and returns the others.
 func (w *worker) believable(ctx context.Context, batch []*request) []*request {
-	if w.bucket != nil && w.bucket.CountedRevision != "" {
-		return batch
-	}
 	said := map[quota.Claim]error{}
 	var rest []*request
 	for _, r := range batch {
-		if r.reservation != nil {
+		if r.reservation != nil && !(w.bucket != nil && quota.CountedBy(w.bucket, r.reservation.PolicyGeneration)) {
 			if err := w.asked(ctx, said, r.reservation.Claim); err != nil {
 				r.answer(answer{err: err})
 				continue
@@ -130,7 +127,7 @@ func (w *worker) asked(ctx context.Context, said map[quota.Claim]error, c quota.
 	which := quota.Claim{Policy: c.Policy, PolicyUID: c.PolicyUID, PolicyGeneration: c.PolicyGeneration, Key: c.Key}
 	err, known := said[which]
 	if !known {
-		err = w.store.believable(ctx, c)
+		err = w.store.believable(ctx, c, w.bucket)
 		said[which] = err
 	}
 	return err
@@ -157,9 +154,7 @@ func (w *worker) write(ctx context.Context, p *plan) []*request {
 	switch outcome {
 	case stored:
 		w.known, w.bucket, w.asOf = true, bucket, asOf
-		if p.page.NeverCounted() {
-			w.confirm(ctx, p)
-		}
+		w.confirm(ctx, p)
 		p.answer()
 		return nil
 	case overtaken:
@@ -174,14 +169,14 @@ func (w *worker) write(ctx context.Context, p *plan) []*request {
 	return w.failed(p.batch, fmt.Errorf("write quota bucket %s: %w", w.place, err))
 }
 
-// confirm asks for the policy again after a write to a bucket that no count has touched. The policy may have changed
+// confirm asks for the policy again after a write to a bucket that a claim's generation hasn't counted. The policy may have changed
 // since it was asked for before the write, and the controller stamped and drained all buckets that it found; this one may
 // have been made after that. What can't be confirmed is refused and taken back.
 func (w *worker) confirm(ctx context.Context, p *plan) {
 	said := map[quota.Claim]error{}
 	confirmed := p.fitting[:0]
 	for _, f := range p.fitting {
-		if f.reservation != nil {
+		if f.reservation != nil && !p.page.CountedBy(f.reservation.PolicyGeneration) {
 			if err := w.asked(ctx, said, f.reservation.Claim); err != nil {
 				f.uncertain = true // it is stored, so it has to be taken back
 				p.refused = append(p.refused, misfit{f.request, err})
