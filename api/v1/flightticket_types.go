@@ -259,6 +259,50 @@ type ProviderIdentity struct {
 	Account string `json:"account"`
 }
 
+// Segment is one flight, as the provider told it when the offer was taken or the booking confirmed. What quotas count by
+// must come out the same from the stored ticket as from the offer, so all that policies see of a flight is here.
+type Segment struct {
+	// Origin is the IATA code of the airport that the flight departs from.
+	// +required
+	// +kubebuilder:validation:MaxLength=3
+	Origin string `json:"origin"`
+
+	// Destination is the IATA code of the airport that the flight arrives at.
+	// +required
+	// +kubebuilder:validation:MaxLength=3
+	Destination string `json:"destination"`
+
+	// DepartsAt is when the flight departs, in the form of RFC 3339 and with the offset from UTC that the provider told: its
+	// day is that of the place of departure.
+	// +required
+	// +kubebuilder:validation:MaxLength=40
+	DepartsAt string `json:"departsAt"`
+
+	// ArrivesAt is when the flight arrives, in the same form.
+	// +required
+	// +kubebuilder:validation:MaxLength=40
+	ArrivesAt string `json:"arrivesAt"`
+
+	// MarketingCarrier is the IATA code of the airline that sells the flight.
+	// +required
+	// +kubebuilder:validation:MaxLength=3
+	MarketingCarrier string `json:"marketingCarrier"`
+
+	// OperatingCarrier is the IATA code of the airline that flies.
+	// +optional
+	// +kubebuilder:validation:MaxLength=3
+	OperatingCarrier string `json:"operatingCarrier,omitempty"`
+
+	// FlightNumber as in "BA138".
+	// +required
+	// +kubebuilder:validation:MaxLength=10
+	FlightNumber string `json:"flightNumber"`
+
+	// Cabin is the class of travel, where the provider tells it.
+	// +optional
+	Cabin Cabin `json:"cabin,omitempty"`
+}
+
 // BookingStatus is the booking that exists at the provider, as last read or confirmed.
 type BookingStatus struct {
 	// ID is the provider's identifier.
@@ -285,9 +329,16 @@ type BookingStatus struct {
 	// +required
 	Order Order `json:"order"`
 
-	// Price is what the booking costs.
+	// Price is what the booking costs; where the provider doesn't tell, what was agreed.
 	// +optional
 	Price *Money `json:"price,omitempty"`
+
+	// Segments are the flights that are booked: as the provider tells them of the booking, else as it offered them. None
+	// for a booking of which it told neither, or that was written down by a version that didn't keep them.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Segments []Segment `json:"segments,omitempty"`
 
 	// Carrier is the IATA code of the airline that sells the first segment.
 	// +optional
@@ -353,6 +404,12 @@ type OperationStatus struct {
 	// Price is what the quote said; a provider must not charge more.
 	// +optional
 	Price *Money `json:"price,omitempty"`
+
+	// Segments are the flights that the quote offered.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Segments []Segment `json:"segments,omitempty"`
 
 	// Provider is where the operation is sent.
 	// +required

@@ -28,12 +28,39 @@ type Segment struct {
 	Cabin                              flightsv1.Cabin
 }
 
+// MaxSegments is how many flights an offer or a booking has at most: twice what any journey there and back takes. The status of
+// a ticket holds no more.
+const MaxSegments = 16
+
 // Offer is a provider's quote for an order.
 type Offer struct {
 	ID        string
 	Price     money.Amount // of the whole order
-	Segments  []Segment
+	Segments  []Segment    // at most MaxSegments
 	ExpiresAt time.Time
+}
+
+// WrittenPrice is how a price is written down in the status of a ticket; nil where none is known.
+func WrittenPrice(a money.Amount) *flightsv1.Money {
+	if a.IsZero() {
+		return nil
+	}
+	return &flightsv1.Money{Amount: a.Decimal(), Currency: a.Currency}
+}
+
+// Written is how flights are written down in the status of a ticket. What policies see of an offer is made of this too:
+// what is counted later must be what they were asked about.
+func Written(segments []Segment) []flightsv1.Segment {
+	var all []flightsv1.Segment
+	for _, s := range segments {
+		all = append(all, flightsv1.Segment{
+			Origin: s.Origin, Destination: s.Destination,
+			DepartsAt: s.DepartsAt.Format(time.RFC3339), ArrivesAt: s.ArrivesAt.Format(time.RFC3339),
+			MarketingCarrier: s.MarketingCarrier, OperatingCarrier: s.OperatingCarrier,
+			FlightNumber: s.FlightNumber, Cabin: s.Cabin,
+		})
+	}
+	return all
 }
 
 // Status is where a booking is at the provider.
@@ -56,7 +83,7 @@ type Booking struct {
 	Status    Status
 	Order     flightsv1.Order
 	Price     money.Amount
-	Segments  []Segment
+	Segments  []Segment // at most MaxSegments; empty where the provider doesn't tell them all
 	CreatedAt time.Time
 	// Reason says why a booking has StatusFailed; normalised, capped and free of secrets.
 	Reason string

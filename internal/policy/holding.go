@@ -8,6 +8,7 @@ import (
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
+	"github.com/flight-operator/flight-operator/internal/money"
 	"github.com/flight-operator/flight-operator/internal/places"
 )
 
@@ -28,13 +29,30 @@ type view struct {
 	route error   // why the places can't be resolved; policies that need the route can't be asked then
 }
 
-// NewHolding reads a stored ticket. offer is what was written down of the offer that its booking, or its open operation,
-// took; nil when none was, and then quotas that are claimed at Booking claim nothing. It fails with *RequestError when
-// the ticket can't be read: it can't be counted then, and the caller must not take it for one that claims nothing.
+// NewHolding reads a stored ticket. With an offer it reads the ticket as it is once an operation that takes the offer is
+// written down: what is asked before is what is counted afterwards. Quotas that are claimed at Booking claim nothing for
+// what no offer is known of. It fails with *RequestError when the ticket can't be read: it can't be counted then, and the
+// caller must not take it for one that claims nothing.
 func NewHolding(t *flightsv1.FlightTicket, offer *booking.Offer) (Holding, error) {
+	if offer != nil {
+		t = taking(t, *offer)
+	}
+	return newHolding(t, heldForms(t))
+}
+
+// NewBookedHolding reads what is booked for a stored ticket, and nothing else of it; it holds nothing without a booking. A
+// claim that is not above this one is no raise.
+func NewBookedHolding(t *flightsv1.FlightTicket) (Holding, error) {
+	if t.Status.Booking == nil {
+		return newHolding(t, nil)
+	}
+	return newHolding(t, []form{bookedForm(t)})
+}
+
+func newHolding(t *flightsv1.FlightTicket, forms []form) (Holding, error) {
 	h := Holding{namespace: t.Namespace}
-	for _, held := range heldForms(t) {
-		v, err := newView(held, offer)
+	for _, held := range forms {
+		v, err := newView(held)
 		if err != nil {
 			return Holding{}, err
 		}
@@ -43,29 +61,65 @@ func NewHolding(t *flightsv1.FlightTicket, offer *booking.Offer) (Holding, error
 	return h, nil
 }
 
-// heldForms lists what a ticket holds for. The first is the spec, or what it has become.
-func heldForms(t *flightsv1.FlightTicket) []*flightsv1.FlightTicket {
-	booked, open := t.Status.Booking, t.Status.Operation
-	if booked != nil && open == nil && asBooked(t.Spec, booked.Order) {
-		return []*flightsv1.FlightTicket{ordered(t, nil, booked.Price)}
+// form is one of the things that a ticket holds for, and what is known of the offer that it took.
+type form struct {
+	ticket   *flightsv1.FlightTicket
+	price    *flightsv1.Money
+	segments []flightsv1.Segment
+}
+
+// offered says whether anything is known of an offer. Tickets that were stored before flights were kept have a price.
+func (f form) offered() bool { return f.price != nil || len(f.segments) > 0 }
+
+// taking is a ticket with an operation that takes an offer, as it will be written down.
+func taking(t *flightsv1.FlightTicket, offer booking.Offer) *flightsv1.FlightTicket {
+	out := *t
+	out.Status.Operation = &flightsv1.OperationStatus{
+		Order: orderOf(t.Spec), Price: booking.WrittenPrice(offer.Price), Segments: booking.Written(offer.Segments),
 	}
-	forms := []*flightsv1.FlightTicket{t}
+	return &out
+}
+
+// heldForms lists what a ticket holds for. The first is the spec, or what it has become.
+func heldForms(t *flightsv1.FlightTicket) []form {
+	booked, open := t.Status.Booking, t.Status.Operation
+	asked := orderOf(t.Spec)
+	asBooked := booked != nil && equality.Semantic.DeepEqual(&booked.Order, asked)
+	if asBooked && open == nil {
+		return []form{{ordered(t, nil, booked.Price), booked.Price, booked.Segments}}
+	}
+	spec := form{ticket: t}
+	switch {
+	case open != nil && equality.Semantic.DeepEqual(open.Order, asked):
+		spec.price, spec.segments = open.Price, open.Segments
+	case asBooked:
+		spec.price, spec.segments = booked.Price, booked.Segments
+	}
+	forms := []form{spec}
 	if booked != nil {
-		forms = append(forms, ordered(t, &booked.Order, booked.Price))
+		forms = append(forms, bookedForm(t))
 	}
 	if open != nil && open.Order != nil {
-		forms = append(forms, ordered(t, open.Order, open.Price))
+		forms = append(forms, form{ordered(t, open.Order, open.Price), open.Price, open.Segments})
 	}
 	return forms
 }
 
-// asBooked says whether a spec asks for the journey of an order.
-func asBooked(spec flightsv1.FlightTicketSpec, order flightsv1.Order) bool {
+func bookedForm(t *flightsv1.FlightTicket) form {
+	b := t.Status.Booking
+	return form{ordered(t, &b.Order, b.Price), b.Price, b.Segments}
+}
+
+// orderOf is the order that a spec asks for; nil if its places can't be resolved.
+func orderOf(spec flightsv1.FlightTicketSpec) *flightsv1.Order {
 	route, err := places.Resolve(spec.From, spec.To)
-	return err == nil && equality.Semantic.DeepEqual(order, flightsv1.Order{
+	if err != nil {
+		return nil
+	}
+	return &flightsv1.Order{
 		Origin: route.Origin.IATA, Destination: route.Destination.IATA, Seats: spec.Number,
 		DepartureDate: spec.DepartureDate, ReturnDate: spec.ReturnDate, Cabin: spec.Cabin, Passengers: spec.Passengers,
-	})
+	}
 }
 
 // ordered is a ticket with the journey of an order and the price of a booking in place of what it asks for, as far as
@@ -83,7 +137,8 @@ func ordered(t *flightsv1.FlightTicket, order *flightsv1.Order, price *flightsv1
 	return &out
 }
 
-func newView(t *flightsv1.FlightTicket, offer *booking.Offer) (view, error) {
+func newView(f form) (view, error) {
+	t := f.ticket
 	spec, err := specField(t.Spec)
 	if err != nil {
 		return view{}, err
@@ -99,10 +154,26 @@ func newView(t *flightsv1.FlightTicket, offer *booking.Offer) (view, error) {
 	} else {
 		v.input = append(v.input, routeField(route))
 	}
-	if offer != nil {
-		v.input = append(v.input, object("offer", taken(*offer)...))
+	if f.offered() {
+		price, err := f.amount()
+		if err != nil {
+			return view{}, err
+		}
+		v.input = append(v.input, object("offer", taken(price, f.segments)...))
 	}
 	return v, nil
+}
+
+// amount is the price of the offer; zero where none is known.
+func (f form) amount() (money.Amount, error) {
+	if f.price == nil {
+		return money.Amount{}, nil
+	}
+	price, err := money.Parse(f.price.Amount, f.price.Currency)
+	if err != nil {
+		return money.Amount{}, &RequestError{"status", fmt.Errorf("the price that was agreed: %w", err)}
+	}
+	return price, nil
 }
 
 // holdings are the tickets of a request as quotas see them.
@@ -121,7 +192,7 @@ func newHoldings(r Request, policies []*held) (holdings, error) {
 	if !slices.ContainsFunc(policies, func(p *held) bool { return p.quota() != nil }) {
 		return h, nil
 	}
-	if r.Ticket.Status.Booking != nil || r.Ticket.Status.Operation != nil {
+	if r.Ticket.Status.Booking != nil || r.Ticket.Status.Operation != nil || r.Offer != nil {
 		ticket, err := NewHolding(r.Ticket, r.Offer)
 		if err != nil {
 			return holdings{}, err

@@ -192,20 +192,21 @@ func placeField(name string, p places.Place) field {
 }
 
 func offerField(o booking.Offer) field {
-	return object("offer", append(taken(o), text("id", o.ID), text("expiresAt", o.ExpiresAt.UTC().Format(time.RFC3339)))...)
+	members := taken(o.Price, booking.Written(o.Segments))
+	return object("offer", append(members, text("id", o.ID), text("expiresAt", o.ExpiresAt.UTC().Format(time.RFC3339)))...)
 }
 
 // taken is what stays of an offer once it is taken.
-func taken(o booking.Offer) []field {
-	segments := make([]*ast.Term, len(o.Segments))
-	for i, s := range o.Segments {
+func taken(price money.Amount, flights []flightsv1.Segment) []field {
+	segments := make([]*ast.Term, len(flights))
+	for i, s := range flights {
 		segments[i] = ast.ObjectTerm(
 			text("origin", s.Origin), text("destination", s.Destination),
-			text("departsAt", s.DepartsAt.Format(time.RFC3339)), text("arrivesAt", s.ArrivesAt.Format(time.RFC3339)),
+			text("departsAt", s.DepartsAt), text("arrivesAt", s.ArrivesAt),
 			text("marketingCarrier", s.MarketingCarrier), text("operatingCarrier", s.OperatingCarrier),
 			text("flightNumber", s.FlightNumber), text("cabin", string(s.Cabin)))
 	}
-	return []field{moneyField("price", o.Price), {ast.InternedTerm("segments"), ast.ArrayTerm(segments...)}}
+	return []field{moneyField("price", price), {ast.InternedTerm("segments"), ast.ArrayTerm(segments...)}}
 }
 
 func moneyField(name string, a money.Amount) field {

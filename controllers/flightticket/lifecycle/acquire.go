@@ -198,7 +198,8 @@ func start(o Observation, kind flightsv1.OperationKind) Step {
 	}
 	if kind != flightsv1.OperationCancel {
 		op.Order = o.Ticket.Wanted.DeepCopy()
-		op.OfferID, op.Price = o.Heard.Offer.Offer.ID, priceOf(o.Heard.Offer.Offer.Price)
+		taken := o.Heard.Offer.Offer
+		op.OfferID, op.Price, op.Segments = taken.ID, booking.WrittenPrice(taken.Price), booking.Written(taken.Segments)
 	}
 	return Step{Action: StartOperation, Status: o.tell(s, r)}
 }
@@ -223,11 +224,4 @@ func (o Observation) lastAttempt() int64 {
 		}
 	}
 	return last
-}
-
-func priceOf(a money.Amount) *flightsv1.Money {
-	if a == (money.Amount{}) {
-		return nil
-	}
-	return &flightsv1.Money{Amount: a.Decimal(), Currency: a.Currency}
 }

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -171,18 +172,39 @@ func explain(err *booking.CallError) string {
 // same says whether two orders ask for the same journey. Nil and empty lists are the same.
 func same(a, b flightsv1.Order) bool { return equality.Semantic.DeepEqual(a, b) }
 
-// bookedAs is how a booking that the provider showed goes into the status.
+// bookedAs is how a booking that the provider showed goes into the status. What it leaves out is as it was agreed.
 func (o Observation) bookedAs(b booking.Booking, order flightsv1.Order) *flightsv1.BookingStatus {
 	now := microless(o.Now)
 	s := &flightsv1.BookingStatus{
 		ID: b.ID, Reference: b.Reference, ClientReference: b.Names.ClientReference, Version: b.Version,
-		Provider: o.Provider.Identity, Order: order, Price: priceOf(b.Price), BookedAt: &now,
+		Provider: o.Provider.Identity, Order: order, Price: booking.WrittenPrice(b.Price),
+		Segments: booking.Written(b.Segments), BookedAt: &now,
 	}
-	if len(b.Segments) > 0 {
-		s.Carrier = b.Segments[0].MarketingCarrier
+	price, segments := o.agreed(b.ID, order)
+	if s.Price == nil {
+		s.Price = price
+	}
+	if len(s.Segments) == 0 || len(s.Segments) > booking.MaxSegments {
+		s.Segments = segments
+	}
+	if len(s.Segments) > 0 {
+		s.Carrier = s.Segments[0].MarketingCarrier
 	}
 	if was := o.Ticket.Status.Booking; was != nil && was.ID == b.ID {
 		s.BookedAt, s.AdoptedBy = was.BookedAt, was.AdoptedBy
 	}
 	return s
+}
+
+// agreed is what was known before of the price and the flights of a booking that is as an order: by the offer that the open
+// operation took, else by what was written down of the booking.
+func (o Observation) agreed(id string, order flightsv1.Order) (*flightsv1.Money, []flightsv1.Segment) {
+	switch op, was := o.Ticket.Status.Operation, o.Ticket.Status.Booking; {
+	case op != nil && op.Order != nil && same(*op.Order, order):
+		return op.Price.DeepCopy(), slices.Clone(op.Segments)
+	case was != nil && was.ID == id:
+		return was.Price.DeepCopy(), slices.Clone(was.Segments)
+	default:
+		return nil, nil
+	}
 }

@@ -3,7 +3,6 @@ package rest
 import (
 	"errors"
 	"regexp"
-	"slices"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
@@ -79,8 +78,8 @@ func fromSegments(segments []Segment) []booking.Segment {
 }
 
 // fromBooking fails on a booking that can't be told from another one: no id, no status that we know. A price, version,
-// reference, segment or part of the order that can't be read is left out instead: the booking exists all the same, and has to be found and
-// cancelled.
+// reference or part of the order that can't be read is left out instead, and so are all flights where one can't be: the
+// booking exists all the same, and has to be found and cancelled.
 func (p *Provider) fromBooking(b Booking) (booking.Booking, error) {
 	if !isBookingID(b.Id) {
 		return booking.Booking{}, errors.New("a booking has no usable id")
@@ -108,7 +107,7 @@ func (p *Provider) fromBooking(b Booking) (booking.Booking, error) {
 		ID: b.Id, Names: booking.Names{ClientReference: b.ClientReference, Owner: b.Owner},
 		Reference: reference, Version: version, Status: status,
 		Order: usableOrder(order), Price: price, CreatedAt: b.CreatedAt,
-		Segments: slices.DeleteFunc(fromSegments(b.Segments), func(s booking.Segment) bool { return !usableSegment(s) }),
+		Segments: usableSegments(fromSegments(b.Segments)),
 		Reason:   normalise(b.Reason, secrets),
 	}, nil
 }
@@ -123,9 +122,9 @@ func cheapest(quotes []Quote) (booking.Offer, error) {
 			return booking.Offer{}, invalidAnswer("a quote has no usable id, price or expiry")
 		}
 		segments := fromSegments(q.Segments)
-		if slices.ContainsFunc(segments, func(s booking.Segment) bool { return !usableSegment(s) }) {
+		if len(usableSegments(segments)) != len(segments) {
 			// What a policy can't read it can't refuse.
-			return booking.Offer{}, invalidAnswer("a quote has a segment without the codes that the contract asks for")
+			return booking.Offer{}, invalidAnswer("a quote has a segment without the codes that the contract asks for, or too many")
 		}
 		offers = append(offers, booking.Offer{ID: q.Id, Price: price, Segments: segments, ExpiresAt: q.ExpiresAt})
 	}

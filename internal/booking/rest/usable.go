@@ -92,3 +92,12 @@ func usableSegment(s booking.Segment) bool {
 		airlineForm.MatchString(s.MarketingCarrier) && airlineForm.MatchString(s.OperatingCarrier) &&
 		flightForm.MatchString(s.FlightNumber) && (s.Cabin == "" || slices.Contains(cabins, s.Cabin))
 }
+
+// usableSegments are all flights of a list, or none if it is too long or one has not the contract's form: quotas count by
+// them, and a part would be counted as the whole.
+func usableSegments(all []booking.Segment) []booking.Segment {
+	if len(all) > booking.MaxSegments || slices.ContainsFunc(all, func(s booking.Segment) bool { return !usableSegment(s) }) {
+		return nil
+	}
+	return all
+}
