@@ -32,7 +32,7 @@ var allowedImports = map[string][]string{
 	"internal/policy/loader":             {"api/v1", "internal/policy"},
 	"internal/replica":                   {"api/v1"},
 	"internal/controlplane":              {},
-	"webhooks/...":                       {"api/v1", "internal/instruction", "internal/money", "internal/places", "internal/policy", "internal/booking"},
+	"webhooks/...":                       {"api/v1", "internal/instruction", "internal/money", "internal/places", "internal/policy", "internal/booking", "internal/quota", "internal/quota/store"},
 	"controllers/flightticket/lifecycle": {"api/v1", "internal/booking", "internal/instruction", "internal/money"},
 	"controllers/flightticket":           {"api/v1", "controllers/flightticket/lifecycle", "internal/booking", "internal/instruction", "internal/money", "internal/places", "internal/policy"},
 	"controllers/flightpolicy":           {"api/v1", "internal/policy", "internal/replica"},

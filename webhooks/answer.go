@@ -24,11 +24,15 @@ const (
 	maxWarnings    = 15
 )
 
+// retryAfterSeconds is when a client is to ask again: the shortest time that can be said.
+const retryAfterSeconds = 1
+
 // The results of an admission, as logs and metrics name them.
 const (
 	resultAllowed   = "allowed"
 	resultDenied    = "denied"
 	resultUndecided = "undecided"
+	resultRetry     = "retry"
 )
 
 // reason is one reason why an object is refused.
@@ -50,7 +54,9 @@ type outcome struct {
 	evaluated []policy.PolicyResult
 	// rights are the verbs that the API server was asked about.
 	rights []rightAsked
-	// err is why nothing could be decided; nil otherwise.
+	// charge is what became of the ticket's claims.
+	charge charge
+	// err is why nothing could be decided, fit for a log; nil otherwise.
 	err error
 }
 
@@ -78,6 +84,15 @@ func undecided(req admission.Request, err error) outcome {
 		result:   resultUndecided,
 		err:      err,
 	}
+}
+
+// again refuses for the moment: what is asked for may fit, and a repeat will tell. It is HTTP 429 with Retry-After, so that
+// kubectl and other clients repeat by themselves.
+func again(req admission.Request, err error) outcome {
+	message := oneLine(err.Error(), maxReasonText) + "; nothing was stored, retry"
+	response := answer(req, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, message, nil)
+	response.Result.Details.RetryAfterSeconds = retryAfterSeconds
+	return outcome{response: response, result: resultRetry}
 }
 
 // refuse puts all reasons, in the order given, into the message and the causes.

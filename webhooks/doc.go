@@ -1,14 +1,16 @@
 // Package webhooks answers admission reviews: it normalises tickets, and accepts or refuses tickets, policies and
 // booking providers before they are stored.
 //
-// It knows admission and what must hold under any policy. It knows no booking protocol, no Secret and no controller. A
-// question that it can't answer is refused, never let through.
+// It knows admission and what must hold under any policy, and asks the ledger for room last. It knows no booking protocol,
+// no Secret and no controller, and not how the ledger counts. A question that it can't answer is refused, never let through.
 package webhooks
 
 // What the webhook program may do. It has no right on Secrets, and writes nothing but the Lease that tells what it
-// serves.
+// serves and the entries in quota buckets, which are in the tickets' namespaces. It reads buckets one by one and never
+// from a cache.
 //
 // +kubebuilder:rbac:groups=flights.com,resources=flightpolicies;bookingproviders,verbs=get;list;watch
+// +kubebuilder:rbac:groups=flights.com,resources=quotabuckets,verbs=get;create;update
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

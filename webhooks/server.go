@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -31,9 +32,10 @@ const (
 )
 
 // The deadlines of a review, well inside the 5 s that the API server waits: an answer that says what took too long is
-// worth more than its "context deadline exceeded".
+// worth more than its "context deadline exceeded". Policies have 2 s of a ticket's, and the ledger what is left.
 const (
-	ticketDeadline   = 2 * time.Second
+	mutationDeadline = 2 * time.Second
+	ticketDeadline   = 4 * time.Second
 	policyDeadline   = 4 * time.Second
 	providerDeadline = 4 * time.Second
 )
@@ -53,6 +55,14 @@ type Server interface {
 type Options struct {
 	// Policies decides on tickets.
 	Policies Decider
+	// Validate says as a *policy.CompileError why a policy must not be stored. It has to be of an engine that acts on the
+	// same rules as Policies.
+	Validate func(ctx context.Context, p *flightsv1.FlightPolicy) error
+	// Superseded returns once Policies no longer has a revision of a policy as the newest, because there is a newer one or
+	// the policy is gone; or with an error when the context ends.
+	Superseded func(ctx context.Context, policy string, uid types.UID, generation int64) error
+	// Quotas is the ledger.
+	Quotas Quotas
 	// Synced says whether Policies holds every policy as it stands; while it doesn't, tickets are refused.
 	Synced func() bool
 	// Rights says who may adopt, resolve and retain.
@@ -80,9 +90,10 @@ func Register(server Server, o Options) {
 func Handlers(o Options) map[string]http.Handler {
 	places.Load()
 	tickets := ticketValidator{
-		policies: o.Policies, rights: o.Rights, synced: o.Synced, cached: o.Cached, live: o.Live, clock: o.Clock,
+		policies: o.Policies, quotas: o.Quotas, rights: o.Rights, synced: o.Synced, superseded: o.Superseded,
+		cached: o.Cached, live: o.Live, clock: o.Clock,
 	}
-	policies := policyValidator{slots: make(chan struct{}, maxCompiles), compile: policy.Validate}
+	policies := policyValidator{slots: make(chan struct{}, maxCompiles), compile: o.Validate}
 	providers := providerValidator{live: o.Live}
 	logger := func(_ logr.Logger, req *admission.Request) logr.Logger {
 		return admission.DefaultLogConstructor(o.Log.WithName("admission"), req)
@@ -94,7 +105,7 @@ func Handlers(o Options) map[string]http.Handler {
 		}
 	}
 	return map[string]http.Handler{
-		PathMutateTicket:     hook("mutate-flightticket", ticketDeadline, mutateTicket),
+		PathMutateTicket:     hook("mutate-flightticket", mutationDeadline, mutateTicket),
 		PathValidateTicket:   hook("validate-flightticket", ticketDeadline, tickets.decide),
 		PathValidatePolicy:   hook("validate-flightpolicy", policyDeadline, policies.decide),
 		PathValidateProvider: hook("validate-bookingprovider", providerDeadline, providers.decide),
@@ -150,8 +161,8 @@ func (e *panicError) Error() string {
 	return fmt.Sprintf("panic of type %T\n%s", e.value, e.stack)
 }
 
-// log writes one line a decision: refusals at info, the rest at debug. No object, no message of a policy: either may
-// quote a passenger.
+// log writes one line a decision: refusals at info, the rest at debug. No object, no message of a policy, no key of a
+// quota: each may quote a passenger.
 func (o *observed) log(l logr.Logger, req admission.Request, out outcome, took time.Duration) {
 	var denied, failed []string
 	for _, e := range out.evaluated {
@@ -164,7 +175,8 @@ func (o *observed) log(l logr.Logger, req admission.Request, out outcome, took t
 	}
 	l = l.WithValues("webhook", o.name, "operation", req.Operation, "dryRun", req.DryRun != nil && *req.DryRun,
 		"result", out.result, "milliseconds", float64(took.Microseconds())/1000,
-		"policies", len(out.evaluated), "denied", strings.Join(denied, ","), "failed", strings.Join(failed, ","), "fields", strings.Join(out.fields, ","))
+		"policies", len(out.evaluated), "denied", strings.Join(denied, ","), "failed", strings.Join(failed, ","), "fields", strings.Join(out.fields, ","),
+		"quota", out.charge.result, "quotaPolicies", strings.Join(out.charge.policies, ","))
 	switch out.result {
 	case resultAllowed:
 		l.V(1).Info("review")

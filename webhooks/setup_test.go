@@ -60,7 +60,11 @@ func (s *shelf) failure(name string) error {
 
 // world is a webhook server with a real engine.
 type world struct {
-	engine   *policy.Engine
+	engine *policy.Engine
+	quotas *ledger
+	// renew answers who waits for a newer policy; nil: it doesn't come.
+	renew    func(policy string, uid types.UID, generation int64) error
+	log      logr.Logger
 	rights   *rightsOf
 	registry *prometheus.Registry
 	cached   *shelf
@@ -71,7 +75,7 @@ type world struct {
 
 func newWorld(t *testing.T, policies ...*flightsv1.FlightPolicy) *world {
 	t.Helper()
-	w := &world{engine: policy.NewEngine(), rights: &rightsOf{}, synced: true}
+	w := &world{engine: policy.NewEngine(policy.RuleQuota), quotas: &ledger{}, log: logr.Discard(), rights: &rightsOf{}, synced: true}
 	provider := flightsv1.BookingProvider{ObjectMeta: metav1.ObjectMeta{Name: "main"}, Spec: flightsv1.BookingProviderSpec{Default: true}}
 	w.cached = &shelf{namespaces: map[string]map[string]string{"team-a": {"tier": "gold"}}, providers: []flightsv1.BookingProvider{provider}}
 	w.live = &shelf{namespaces: map[string]map[string]string{"team-a": nil, "new": nil}, providers: w.cached.providers}
@@ -92,8 +96,9 @@ func (w *world) serve(t *testing.T, decider Decider) {
 		t.Fatal(err)
 	}
 	w.handlers = Handlers(Options{
-		Policies: decider, Synced: func() bool { return w.synced }, Rights: w.rights, Cached: w.cached, Live: w.live,
-		Clock: clocktesting.NewFakePassiveClock(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)), Metrics: counters, Log: logr.Discard(),
+		Policies: decider, Validate: w.engine.Validate, Superseded: w.superseded, Quotas: w.quotas,
+		Synced: func() bool { return w.synced }, Rights: w.rights, Cached: w.cached, Live: w.live,
+		Clock: clocktesting.NewFakePassiveClock(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)), Metrics: counters, Log: w.log,
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,14 +22,17 @@ import (
 	"github.com/flight-operator/flight-operator/internal/money"
 	"github.com/flight-operator/flight-operator/internal/places"
 	"github.com/flight-operator/flight-operator/internal/policy"
+	"github.com/flight-operator/flight-operator/internal/quota/store"
 )
 
 // ticketValidator accepts or refuses tickets: what must hold under any policy first, then every policy, and all
 // reasons in one answer.
 type ticketValidator struct {
 	policies     Decider
+	quotas       Quotas
 	rights       Rights
 	synced       func() bool
+	superseded   func(ctx context.Context, policy string, uid types.UID, generation int64) error
 	cached, live client.Reader
 	clock        clock.PassiveClock
 }
@@ -44,7 +49,11 @@ type ticketReview struct {
 	notes []string
 	// rights are the questions about verbs that were asked.
 	rights []rightAsked
+	// hold is what the ledger holds for this review; nil if nothing.
+	hold *store.Hold
 }
+
+func (r *ticketReview) dryRun() bool { return ptr.Deref(r.req.DryRun, false) }
 
 func (v ticketValidator) decide(ctx context.Context, req admission.Request) outcome {
 	ticket, old, err := decodePair[flightsv1.FlightTicket](req)
@@ -52,7 +61,13 @@ func (v ticketValidator) decide(ctx context.Context, req admission.Request) outc
 		return undecided(req, err)
 	}
 	r := &ticketReview{req: req, ticket: ticket, old: old}
-	out := v.review(ctx, r)
+	out := outcome{}
+	defer func() { // also when something panics
+		if r.hold != nil && !out.response.Allowed {
+			v.quotas.Release(r.hold)
+		}
+	}()
+	out = v.review(ctx, r)
 	out.rights = r.rights
 	return out
 }
@@ -219,7 +234,8 @@ func missingProvider(name string, providers []flightsv1.BookingProvider) []strin
 	return []string{fmt.Sprintf("BookingProvider %q does not exist yet (%s); the ticket waits for it", name, known)}
 }
 
-// ask puts the ticket to every policy and joins their reasons to those found before.
+// ask puts the ticket to every policy and joins their reasons to those found before. If a bucket knows of a newer policy
+// than was asked, the newer one is waited for and all are asked once more.
 func (v ticketValidator) ask(ctx context.Context, r *ticketReview) outcome {
 	if !v.synced() {
 		return undecided(r.req, errors.New("the policies are still being loaded"))
@@ -228,10 +244,18 @@ func (v ticketValidator) ask(ctx context.Context, r *ticketReview) outcome {
 	if err != nil {
 		return undecided(r.req, err)
 	}
+	out := v.askOnce(ctx, r, namespace)
+	if stale := out.charge.stale; stale != nil && v.renewed(ctx, *stale) {
+		return v.askOnce(ctx, r, namespace)
+	}
+	return out
+}
+
+func (v ticketValidator) askOnce(ctx context.Context, r *ticketReview, namespace policy.Namespace) outcome {
 	decision, err := v.policies.Decide(ctx, policy.Request{
 		Stage:     policy.StageAdmission,
 		Operation: flightsv1.Operation(r.req.Operation),
-		DryRun:    ptr.Deref(r.req.DryRun, false),
+		DryRun:    r.dryRun(),
 		User:      policy.User{Username: r.req.UserInfo.Username, Groups: capGroups(r.req.UserInfo.Groups)},
 		Namespace: namespace,
 		Ticket:    r.ticket,
@@ -245,27 +269,33 @@ func (v ticketValidator) ask(ctx context.Context, r *ticketReview) outcome {
 		return forbid(r.req, r.reasons, r.warnings)
 	case err != nil:
 		return undecided(r.req, err)
+	case len(r.reasons) > 0 || !decision.Allowed():
+		return r.deny(decision)
 	}
-	return r.answer(decision)
+	return v.charge(ctx, r, decision)
 }
 
-func (r *ticketReview) answer(d policy.Decision) outcome {
+// deny joins what the policies say to the reasons found before.
+func (r *ticketReview) deny(d policy.Decision) outcome {
+	reasons := slices.Clone(r.reasons)
 	for _, denial := range d.Denials {
 		code := metav1.CauseType("PolicyDenied")
 		if denial.Code != "" {
 			code = metav1.CauseType(oneLine(denial.Code, maxWarningText))
 		}
-		r.reasons = append(r.reasons, reason{source: denial.Policy, code: code, text: denial.Message})
+		reasons = append(reasons, reason{source: denial.Policy, code: code, text: denial.Message})
 	}
-	for _, w := range d.Warnings {
-		r.warnings = append(r.warnings, w.Policy+": "+w.Message)
-	}
-	out := allow(append(r.notes, r.warnings...))
-	if len(r.reasons) > 0 {
-		out = forbid(r.req, r.reasons, r.warnings)
-	}
+	out := forbid(r.req, reasons, slices.Concat(r.warnings, warningsOf(d)))
 	out.evaluated = d.Evaluated
 	return out
+}
+
+func warningsOf(d policy.Decision) []string {
+	texts := make([]string, len(d.Warnings))
+	for i, w := range d.Warnings {
+		texts[i] = w.Policy + ": " + w.Message
+	}
+	return texts
 }
 
 // namespace reads the ticket's namespace. A cache may not have one that was created a moment ago.

@@ -25,6 +25,7 @@ import (
 	"github.com/flight-operator/flight-operator/cmd/internal/program"
 	"github.com/flight-operator/flight-operator/internal/policy"
 	"github.com/flight-operator/flight-operator/internal/policy/loader"
+	"github.com/flight-operator/flight-operator/internal/quota/store"
 	"github.com/flight-operator/flight-operator/internal/replica"
 	"github.com/flight-operator/flight-operator/webhooks"
 )
@@ -42,10 +43,21 @@ func run(ctx context.Context, o options, log logr.Logger) error {
 	if err := program.AddCertificate(mgr, certificate); err != nil {
 		return err
 	}
-	if err := addParts(ctx, mgr, o); err != nil {
+	counters, err := webhooks.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	ledger, err := store.New(store.Options{
+		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), OperatorNamespace: o.Namespace, Metrics: counters,
+	})
+	if err != nil {
+		return err
+	}
+	if err := addParts(ctx, mgr, o, parts{counters, ledger}); err != nil {
 		return err
 	}
 	defer log.Info("stopped")
+	defer ledger.Close() // once the manager has let the last review end
 	managed, stop := drained(ctx, o.drain, clock.RealClock{})
 	defer stop()
 	if err := mgr.Start(managed); err != nil {
@@ -54,9 +66,15 @@ func run(ctx context.Context, o options, log logr.Logger) error {
 	return nil
 }
 
+// parts are what the reviews need and the program closes or shows itself.
+type parts struct {
+	counters *webhooks.Metrics
+	ledger   *store.Store
+}
+
 // addParts puts together what the program is made of: an engine, who feeds it, who tells of it, who asks it.
-func addParts(ctx context.Context, mgr ctrl.Manager, o options) error {
-	engine := policy.NewEngine()
+func addParts(ctx context.Context, mgr ctrl.Manager, o options, with parts) error {
+	engine := policy.NewEngine(policy.RuleQuota)
 	policies := loader.New(mgr.GetClient(), engine)
 	if err := policies.SetupWithManager(mgr); err != nil {
 		return err
@@ -72,7 +90,11 @@ func addParts(ctx context.Context, mgr ctrl.Manager, o options) error {
 	if err := mgr.Add(reports); err != nil {
 		return fmt.Errorf("add the publisher of this replica's report: %w", err)
 	}
-	if err := serveReviews(mgr, engine, func() bool { return policies.Synced() && reports.Serving() }); err != nil {
+	err := serveReviews(mgr, webhooks.Options{
+		Policies: engine, Validate: engine.Validate, Superseded: policies.Superseded, Quotas: with.ledger, Metrics: with.counters,
+		Synced: func() bool { return policies.Synced() && reports.Serving() },
+	})
+	if err != nil {
 		return err
 	}
 	return addProbes(ctx, mgr, policies, reports)
@@ -108,13 +130,9 @@ func newManager(o options, log logr.Logger, certificate *program.Certificate) (c
 	return mgr, nil
 }
 
-// serveReviews registers the webhooks. The caches that they read are begun here, so that the manager fills them before
-// the process is ready and not during the first review.
-func serveReviews(mgr ctrl.Manager, engine *policy.Engine, synced func() bool) error {
-	counters, err := webhooks.NewMetrics(metrics.Registry)
-	if err != nil {
-		return err
-	}
+// serveReviews completes the options of the webhooks and registers them. The caches that they read are begun here, so that
+// the manager fills them before the process is ready and not during the first review.
+func serveReviews(mgr ctrl.Manager, o webhooks.Options) error {
 	for _, kind := range webhooks.CachedKinds() {
 		if _, err := mgr.GetCache().GetInformer(context.Background(), kind, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("cache %T: %w", kind, err)
@@ -124,16 +142,9 @@ func serveReviews(mgr ctrl.Manager, engine *policy.Engine, synced func() bool) e
 	if err != nil {
 		return err
 	}
-	webhooks.Register(mgr.GetWebhookServer(), webhooks.Options{
-		Policies: engine,
-		Rights:   users,
-		Synced:   synced,
-		Cached:   mgr.GetClient(),
-		Live:     mgr.GetAPIReader(),
-		Clock:    clock.RealClock{},
-		Metrics:  counters,
-		Log:      mgr.GetLogger(),
-	})
+	o.Rights, o.Cached, o.Live = users, mgr.GetClient(), mgr.GetAPIReader()
+	o.Clock, o.Log = clock.RealClock{}, mgr.GetLogger()
+	webhooks.Register(mgr.GetWebhookServer(), o)
 	return nil
 }
 

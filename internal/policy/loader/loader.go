@@ -54,11 +54,12 @@ type Loader struct {
 	started bool                // the first list was taken
 	pending map[string]struct{} // names of the first list that the engine has not seen yet
 	watch   []chan struct{}     // subscribers to changes
+	changed chan struct{}       // closed at the next change
 }
 
 // New returns a loader that reads policies from reader, which should be a manager's cache, and feeds engine.
 func New(reader client.Reader, engine Engine) *Loader {
-	return &Loader{reader: reader, engine: engine, set: map[string]revision{}, pending: map[string]struct{}{}}
+	return &Loader{reader: reader, engine: engine, set: map[string]revision{}, pending: map[string]struct{}{}, changed: make(chan struct{})}
 }
 
 // SetupWithManager registers the loader with a manager whose cache may list and watch flightpolicies. The loader then
@@ -134,6 +135,24 @@ func (l *Loader) Changes() <-chan struct{} {
 	return c
 }
 
+// Superseded returns once the engine no longer has a revision of a policy as the newest: it has another one, or the
+// policy is gone. The error is that the context ended before.
+func (l *Loader) Superseded(ctx context.Context, name string, uid types.UID, generation int64) error {
+	for {
+		l.mu.Lock()
+		newest, changed := l.set[name], l.changed
+		l.mu.Unlock()
+		if newest != (revision{uid: uid, generation: generation}) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for a newer policy %s: %w", name, ctx.Err())
+		}
+	}
+}
+
 // Reconcile brings the engine up to date with one policy.
 func (l *Loader) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var p flightsv1.FlightPolicy
@@ -205,6 +224,8 @@ func (l *Loader) done(name string) {
 func (l *Loader) notify() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	close(l.changed)
+	l.changed = make(chan struct{})
 	for _, c := range l.watch {
 		select {
 		case c <- struct{}{}:
