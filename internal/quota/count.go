@@ -38,6 +38,13 @@ type Snapshot struct {
 	From, To string
 	// PolicyGeneration is the one that the amounts were computed with.
 	PolicyGeneration int64
+	// AtBooking says that the policy's claims are reserved just before an operation is written down, and not by admission.
+	// The generation of such an entry is that of the stored ticket and settles nothing: it goes once the ticket claims what
+	// it says.
+	AtBooking bool
+	// Floor is a revision that the count written last must not be before, so that it is written anew even if it says the
+	// same, once From has come so far; empty: none.
+	Floor string
 	// Sample is one of the claims, of which the limit and the window are taken; nil if there is none.
 	Sample *Claim
 	// Tickets are all that claim on the bucket, and all others that an entry of it names. It is walked once.
@@ -72,7 +79,7 @@ func (p *Page) Count(s Snapshot) error {
 		p.touch(*s.Sample)
 	}
 	p.Stamp(s.PolicyGeneration)
-	p.changed = p.changed || differs(before, p.Bucket())
+	p.changed = p.changed || differs(before, p.Bucket()) || later(s.Floor, before.CountedRevision) && !later(s.Floor, s.From)
 	return nil
 }
 
@@ -149,7 +156,7 @@ func (p *Page) settle(s Snapshot, counted map[types.NamespacedName]Ticket) {
 	kept := make([]flightsv1.QuotaEntry, 0, len(p.bucket.Entries))
 	for _, e := range p.bucket.Entries {
 		t, found := counted[types.NamespacedName{Namespace: e.Namespace, Name: e.Name}]
-		if found && Stored(e, t.UID, t.Generation) && !later(t.Revision, s.From) {
+		if found && s.settles(e, t) {
 			continue
 		}
 		e.Settled = t.Amount
@@ -157,6 +164,11 @@ func (p *Page) settle(s Snapshot, counted map[types.NamespacedName]Ticket) {
 	}
 	p.bucket.Entries = kept
 	p.index()
+}
+
+// settles reports whether an entry's ticket is counted for what the entry was made for.
+func (s Snapshot) settles(e flightsv1.QuotaEntry, t Ticket) bool {
+	return Stored(e, t.UID, t.Generation) && !later(t.Revision, s.From) && (!s.AtBooking || t.Amount >= e.Amount)
 }
 
 // depart forgets departures whose tickets are gone for every count to come. A snapshot that mixes revisions may lack a

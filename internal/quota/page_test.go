@@ -261,6 +261,38 @@ func TestNothingIsRetainedBesideAnEntryOfANamesake(t *testing.T) {
 	}
 }
 
+func TestAFloorMakesACountBeWrittenThatSaysTheSame(t *testing.T) {
+	for floor, want := range map[string]bool{"": false, "99": false, "100": false, "101": true, "150": true, "151": false} {
+		p := quota.Open(counted(3))
+		if err := p.Count(quota.Snapshot{
+			From: "150", To: "150", Floor: floor, PolicyGeneration: 1, Tickets: slices.Values([]quota.Ticket{{UID: "a", Amount: 3, Revision: "7"}}),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if p.Changed() != want {
+			t.Errorf("floor %q over a count of revision 100: written %v", floor, p.Changed())
+		}
+	}
+}
+
+func TestAnEntryMadeAtBookingGoesOnceItsTicketClaimsAsMuch(t *testing.T) {
+	for amount, want := range map[int64]int{0: 1, 3: 1, 4: 0, 5: 0} {
+		for stage, entriesLeft := range map[bool]int{true: want, false: 0} {
+			p := quota.Open(counted(0, entries(entry("x", "a", 4, 0))))
+			if err := p.Count(quota.Snapshot{
+				From: "150", To: "150", PolicyGeneration: 1, AtBooking: stage, Tickets: slices.Values([]quota.Ticket{{
+					Name: types.NamespacedName{Namespace: "team", Name: "a"}, UID: "uid-a", Generation: 1, Amount: amount, Revision: "7",
+				}}),
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(p.Bucket().Entries); got != entriesLeft {
+				t.Errorf("reserved 4 at booking %v, the ticket claims %d: %d entries are left", stage, amount, got)
+			}
+		}
+	}
+}
+
 func TestWhenABucketMayGo(t *testing.T) {
 	now := time.Date(2027, 4, 2, 0, 0, 0, 0, time.UTC)
 	ended := func(ago time.Duration) func(*flightsv1.QuotaBucket) {
