@@ -81,20 +81,41 @@ func TestOnlyOurAccountsWriteQuotaBuckets(t *testing.T) {
 		patch string
 		text  string
 	}{
-		"the webhook adds an entry's worth":   {webhook, `{"reserved":3,"available":7,"limit":11,"policyGeneration":2}`, ""},
-		"the webhook counts":                  {webhook, `{"used":1}`, "must not change what is counted"},
-		"the webhook retains":                 {webhook, `{"retained":1}`, "must not change what is counted"},
-		"the webhook sets a counted revision": {webhook, `{"countedRevision":"7"}`, "must not change what is counted"},
-		"the webhook lets the bucket go":      {webhook, `{"metadata":{"finalizers":null}}`, "must not change what is counted"},
-		"the controller counts":               {controller, `{"used":1,"retained":1,"countedRevision":"7","entries":null}`, ""},
-		"the controller lets the bucket go":   {controller, `{"metadata":{"finalizers":null}}`, ""},
-		"another key":                         {controller, `{"key":"2027-04"}`, "another key is another bucket"},
-		"a nonce that is none":                {controller, `{"entries":[{"nonce":"x","namespace":"a","name":"b","uid":"c","generation":1,"policyGeneration":1,"amount":1}]}`, "entries[0].nonce"},
-		"an amount beyond 2^53":               {controller, `{"used":9007199254740994}`, "less than or equal to 9007199254740992"},
-		"an amount below 0":                   {controller, `{"used":-1}`, "greater than or equal to 0"},
+		"the webhook adds an entry's worth":     {webhook, `{"reserved":3,"available":7,"limit":11,"policyGeneration":2}`, ""},
+		"the webhook counts":                    {webhook, `{"used":1}`, "must not change what is counted"},
+		"the webhook retains":                   {webhook, `{"retained":1}`, "must not change what is counted"},
+		"the webhook sets a counted revision":   {webhook, `{"countedRevision":"7"}`, "must not change what is counted"},
+		"the webhook sets a counted generation": {webhook, `{"countedGeneration":1}`, "must not change what is counted"},
+		"the webhook adds a departure":          {webhook, `{"departures":[{"uid":"c"}]}`, "must not change what is counted"},
+		"the webhook lets the bucket go":        {webhook, `{"metadata":{"finalizers":null}}`, "must not change what keeps a quota bucket"},
+		"the webhook keeps it for good":         {webhook, `{"metadata":{"finalizers":["flights.com/quota","example.com/mine"]}}`, "must not change what keeps a quota bucket"},
+		"the webhook gives it an owner":         {webhook, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":"b"}]}}`, "must not change what keeps a quota bucket"},
+		"the webhook labels it":                 {webhook, `{"metadata":{"labels":{"a":"b"}}}`, "labels and annotations"},
+		"the webhook annotates it":              {webhook, `{"metadata":{"annotations":{"a":"b"}}}`, "labels and annotations"},
+		"the controller counts":                 {controller, `{"used":1,"retained":1,"countedRevision":"7","countedGeneration":1,"entries":null}`, ""},
+		"the controller lets the bucket go":     {controller, `{"metadata":{"finalizers":null}}`, ""},
+		"another key":                           {controller, `{"key":"2027-04"}`, "another key is another bucket"},
+		"a nonce that is none":                  {controller, `{"entries":[{"nonce":"x","namespace":"a","name":"b","uid":"c","generation":1,"policyGeneration":1,"amount":1}]}`, "entries[0].nonce"},
+		"an amount beyond 2^53":                 {controller, `{"used":9007199254740994}`, "less than or equal to 9007199254740992"},
+		"an amount below 0":                     {controller, `{"used":-1}`, "greater than or equal to 0"},
 	} {
 		if err := patched(try.by, bucket, try.patch)(t.Context()); (err == nil) != (try.text == "") || err != nil && !strings.Contains(err.Error(), try.text) {
 			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for what, edit := range map[string]func(*v1.QuotaBucket){
+		"with something used":         func(b *v1.QuotaBucket) { b.Used = 1 },
+		"with something retained":     func(b *v1.QuotaBucket) { b.Retained = 1 },
+		"that is counted":             func(b *v1.QuotaBucket) { b.CountedRevision = "7" },
+		"counted by a generation":     func(b *v1.QuotaBucket) { b.CountedGeneration = 1 },
+		"with a departure":            func(b *v1.QuotaBucket) { b.Departures = []v1.QuotaDeparture{{UID: "c"}} },
+		"that nothing keeps":          func(b *v1.QuotaBucket) { b.Finalizers = nil },
+		"that somebody else may keep": func(b *v1.QuotaBucket) { b.Finalizers = append(b.Finalizers, "example.com/mine") },
+	} {
+		made := quotaBucket(namespace)
+		edit(made)
+		if err := webhook.Create(t.Context(), made, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "the flight-webhook must not change") {
+			t.Errorf("the webhook makes a bucket %s: %v", what, err)
 		}
 	}
 	letGo(t, controller, bucket)

@@ -92,6 +92,32 @@ func TestABucketThatAnEarlierGenerationCountedIsNotBelieved(t *testing.T) {
 	}
 }
 
+func TestWhatAnEarlierGenerationCountedIsReadAgainForWhoComesLater(t *testing.T) {
+	b := newBench(t, 5)
+	s := b.store(wire{})
+	w := &worker{store: s, place: s.place(quota.Reservation{Claim: b.claim(1), Ticket: b.create("trip").Ticket})}
+	b.open(b.claim(0), 1)
+	if err := w.read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.change(b.policy); err != nil {
+		t.Fatal(err)
+	}
+	b.counted(b.policy)
+	b.open(b.claim(0), 1)
+	reservations, err := b.create("trip", b.claim(1)).Reservations(strings.Repeat("0a", 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := &request{ctx: t.Context(), arrived: s.now(), reservation: &reservations[0], result: make(chan answer, 1)}
+	if again := w.attempt(t.Context(), []*request{late}); len(again) > 0 {
+		t.Fatal("the request is left to another try")
+	}
+	if a := <-late.result; a.err != nil {
+		t.Errorf("the answer rests on an old count: %v", a.err)
+	}
+}
+
 func TestAClaimOfAnEarlierPolicyIsStale(t *testing.T) {
 	b := newBench(t, 5)
 	s := b.store(wire{})

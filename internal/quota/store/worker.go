@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -72,7 +73,7 @@ func (w *worker) late(r *request) error {
 
 // attempt tries to do what a batch asks for, answers what is settled, and returns what is to be tried again.
 func (w *worker) attempt(ctx context.Context, batch []*request) []*request {
-	if !w.known {
+	if !w.known || w.recounted(batch) {
 		if err := w.read(ctx); err != nil {
 			return w.failed(batch, err)
 		}
@@ -103,6 +104,14 @@ func (w *worker) read(ctx context.Context) error {
 	}
 	w.known, w.bucket, w.asOf = true, bucket, asOf
 	return nil
+}
+
+// recounted reports whether a generation that is known not to have counted the bucket may have done so since, before a
+// request of the batch came in. While requests keep coming, what is known may be old.
+func (w *worker) recounted(batch []*request) bool {
+	return w.bucket != nil && w.bucket.CountedRevision != "" && slices.ContainsFunc(batch, func(r *request) bool {
+		return r.reservation != nil && w.asOf < r.arrived && !quota.CountedBy(w.bucket, r.reservation.PolicyGeneration)
+	})
 }
 
 // believable answers the reservations for which the policy says that a bucket that their generation hasn't counted can't be
