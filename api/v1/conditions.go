@@ -14,6 +14,9 @@ const (
 	ConditionBooked = "Booked"
 	// ConditionPolicyCompliant (FlightTicket) is false when a policy refuses the ticket as it stands.
 	ConditionPolicyCompliant = "PolicyCompliant"
+	// ConditionQuotaHeld (FlightTicket) is what the quotas said last, before an operation: true when they had room for the
+	// ticket, false when they had none.
+	ConditionQuotaHeld = "QuotaHeld"
 
 	// ConditionCredentialsAccepted (BookingProvider) is true when the provider accepted the credential.
 	ConditionCredentialsAccepted = "CredentialsAccepted"
@@ -57,6 +60,14 @@ const (
 	ReasonPolicyRefused = "PolicyRefused"
 	// ReasonPolicyError: a policy could not be evaluated; nothing is booked.
 	ReasonPolicyError = "PolicyError"
+	// ReasonQuotaExceeded: a quota has no room for the ticket; nothing is booked or changed until it has.
+	ReasonQuotaExceeded = "QuotaExceeded"
+	// ReasonQuotaCounting: a quota of the ticket is being counted; the ticket goes on once that is done.
+	ReasonQuotaCounting = "QuotaCounting"
+	// ReasonQuotaError: the quotas of the ticket could not be asked; nothing is booked or changed.
+	ReasonQuotaError = "QuotaError"
+	// ReasonQuotaHeld: every quota of the ticket has room for it.
+	ReasonQuotaHeld = "QuotaHeld"
 	// ReasonCompliant: every policy allows the ticket.
 	ReasonCompliant = "Compliant"
 	// ReasonPlaceRefused: from or to can't be resolved, or are the same place.
@@ -87,6 +98,8 @@ const (
 	ReasonRollingOut = "RollingOut"
 	// ReasonCompileFailed: the policy does not compile; what it matches is refused under Enforce.
 	ReasonCompileFailed = "CompileFailed"
+	// ReasonCounting: every live webhook replica serves this generation, and its quotas are being counted.
+	ReasonCounting = "Counting"
 	// ReasonNoReplicas: no webhook replica reports.
 	ReasonNoReplicas = "NoReplicas"
 )

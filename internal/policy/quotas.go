@@ -45,6 +45,9 @@ func (q Quota) PolicyUID() types.UID { return q.rev.uid }
 // PolicyGeneration is the generation that serves, and that the claims carry.
 func (q Quota) PolicyGeneration() int64 { return q.rev.generation }
 
+// Enforcement is what becomes of a ticket that finds no room: only under Enforce is it held back.
+func (q Quota) Enforcement() flightsv1.Enforcement { return q.rev.enforcement }
+
 // Stage is when tickets begin to claim: StageAdmission, or StageBooking for a quota that needs an offer.
 func (q Quota) Stage() Stage { return q.rev.program.quota.stage }
 

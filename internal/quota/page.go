@@ -94,6 +94,9 @@ func CountedBy(b *flightsv1.QuotaBucket, policyGeneration int64) bool {
 	return b.CountedRevision != "" && b.CountedGeneration >= policyGeneration
 }
 
+// CountedSince reports whether the count that was written last has all that was stored up to a revision.
+func (p *Page) CountedSince(revision string) bool { return !later(revision, p.bucket.CountedRevision) }
+
 // Belongs says as an error that the bucket is not the claim's. Its name is a hash of the same three, so only a bucket
 // that others wrote can differ.
 func (p *Page) Belongs(c Claim) error {

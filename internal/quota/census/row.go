@@ -93,8 +93,8 @@ func leaving(t *flightsv1.FlightTicket) (leaves, stays bool) {
 	return stays, stays
 }
 
-// outlived reports whether what a ticket takes by a claim outlives it, from now on (rule 12).
-func outlived(t *flightsv1.FlightTicket, c quota.Claim) bool {
+// Outlived reports whether what a ticket takes by a claim outlives it, from now on (rule 12).
+func Outlived(t *flightsv1.FlightTicket, c quota.Claim) bool {
 	leaves, stays := leaving(t)
 	return leaves && (stays || c.Retain)
 }
@@ -103,7 +103,7 @@ func outlived(t *flightsv1.FlightTicket, c quota.Claim) bool {
 func entry(t *flightsv1.FlightTicket, c quota.Claim) quota.Ticket {
 	return quota.Ticket{
 		Name: types.NamespacedName{Namespace: t.Namespace, Name: t.Name}, UID: t.UID, Generation: t.Generation,
-		Revision: t.ResourceVersion, Amount: c.Amount, Outlived: outlived(t, c),
+		Revision: t.ResourceVersion, Amount: c.Amount, Outlived: Outlived(t, c),
 		Created: t.CreationTimestamp.Time.Truncate(time.Second), Committed: committed(t),
 	}
 }
