@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/flight-operator/flight-operator/cmd/internal/program"
+	"github.com/flight-operator/flight-operator/internal/quota"
 )
 
 // installationForm is what can stand in the names of bookings, which divide their parts by slashes.
@@ -31,6 +32,8 @@ type options struct {
 	workers int
 	// poll is how often what nobody announces is looked at.
 	poll time.Duration
+	// requestLife is longer than any request takes in the API server.
+	requestLife time.Duration
 }
 
 // defaultOptions returns the settings of a pod. It reads POD_NAME.
@@ -44,6 +47,7 @@ func defaultOptions() options {
 	return options{
 		Options: program.DefaultOptions(), leaderElect: true, identity: identity,
 		credentialsSecret: "flight-operator-credentials", workers: 4, poll: 10 * time.Minute,
+		requestLife: quota.Patience,
 	}
 }
 
@@ -54,6 +58,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.credentialsSecret, "credentials-secret", o.credentialsSecret, "Secret with the tokens of the booking APIs")
 	fs.IntVar(&o.workers, "max-concurrent-reconciles", o.workers, "how many tickets are worked on at once")
 	fs.DurationVar(&o.poll, "poll-interval", o.poll, "how often bookings are read again, and what nobody announces is looked at")
+	fs.DurationVar(&o.requestLife, "request-life", o.requestLife, "longer than any request for a ticket takes in the API server: its --request-timeout and half a minute; quotas are in force no earlier after a change")
 }
 
 // validate tells everything that is wrong, each with the flag's name.
@@ -70,6 +75,9 @@ func (o *options) validate() error {
 	}
 	if o.poll < time.Second || o.poll > 24*time.Hour {
 		problems = append(problems, fmt.Errorf("--poll-interval: %s is not between 1s and 24h", o.poll))
+	}
+	if o.requestLife < time.Second || o.requestLife > time.Hour {
+		problems = append(problems, fmt.Errorf("--request-life: %s is not between 1s and 1h", o.requestLife))
 	}
 	return errors.Join(problems...)
 }

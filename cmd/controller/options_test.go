@@ -8,13 +8,13 @@ import (
 func TestOptionsNameTheFlagOfEveryProblem(t *testing.T) {
 	o := defaultOptions()
 	o.TLSDir = t.TempDir()
-	o.installation, o.credentialsSecret, o.workers, o.poll = "a/b", "Not A Name", 0, 0
+	o.installation, o.credentialsSecret, o.workers, o.poll, o.requestLife = "a/b", "Not A Name", 0, 0, 0
 	err := o.validate()
 	if err == nil {
 		t.Fatal("wrong options were accepted")
 	}
 	for _, flag := range []string{
-		"--tls-dir", "--installation", "--credentials-secret", "--max-concurrent-reconciles", "--poll-interval",
+		"--tls-dir", "--installation", "--credentials-secret", "--max-concurrent-reconciles", "--poll-interval", "--request-life",
 	} {
 		if !strings.Contains(err.Error(), flag+":") {
 			t.Errorf("the error does not name %s: %v", flag, err)

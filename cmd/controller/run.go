@@ -29,6 +29,7 @@ import (
 	"github.com/flight-operator/flight-operator/controllers/bookingprovider"
 	"github.com/flight-operator/flight-operator/controllers/flightpolicy"
 	"github.com/flight-operator/flight-operator/controllers/flightticket"
+	"github.com/flight-operator/flight-operator/controllers/quotabucket"
 	"github.com/flight-operator/flight-operator/internal/policy"
 	"github.com/flight-operator/flight-operator/internal/policy/loader"
 	"github.com/flight-operator/flight-operator/internal/replica"
@@ -50,9 +51,11 @@ func run(ctx context.Context, o options, log logr.Logger) error {
 	if err := program.AddCertificate(mgr, certificate); err != nil {
 		return err
 	}
-	if err := addControllers(ctx, mgr, o, log); err != nil {
+	gate, err := addControllers(ctx, mgr, o, log)
+	if err != nil {
 		return err
 	}
+	defer gate.Close()
 	if err := mgr.Start(ctx); err != nil {
 		return fmt.Errorf("run the controllers: %w", err)
 	}
@@ -116,30 +119,57 @@ func elect(options *ctrl.Options, o options, config *rest.Config) error {
 	return nil
 }
 
-func addControllers(ctx context.Context, mgr ctrl.Manager, o options, log logr.Logger) error {
-	engine := policy.NewEngine()
+// addControllers registers all controllers. The gate is to be closed once the manager has stopped.
+func addControllers(ctx context.Context, mgr ctrl.Manager, o options, log logr.Logger) (*quotabucket.Gate, error) {
+	// The rules that the webhook acts on too: a policy that only one of the two can read would be in force by halves.
+	engine := policy.NewEngine(policy.RuleQuota)
 	policies := loader.New(mgr.GetClient(), engine)
 	if err := policies.SetupWithManager(mgr); err != nil {
-		return err
+		return nil, err
 	}
 	// Policies are told of a ticket's namespace. A standby that fills this cache at the first question is not warm.
 	if _, err := mgr.GetCache().GetInformer(ctx, &corev1.Namespace{}); err != nil {
-		return fmt.Errorf("watch namespaces: %w", err)
+		return nil, fmt.Errorf("watch namespaces: %w", err)
+	}
+	keeper, gate, err := addQuotas(ctx, mgr, o, engine, policies)
+	if err != nil {
+		return nil, err
 	}
 	registry, err := addProviders(ctx, mgr, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := addTickets(ctx, mgr, o, log, registry, engine, policies); err != nil {
-		return err
+		return nil, err
 	}
-	if err := flightpolicy.New(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace, clock.RealClock{}).SetupWithManager(mgr); err != nil {
-		return err
+	if err := flightpolicy.New(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace, clock.RealClock{}, keeper).SetupWithManager(mgr); err != nil {
+		return nil, err
 	}
-	return errors.Join(
+	return gate, errors.Join(
 		mgr.AddHealthzCheck("process", healthz.Ping),
 		mgr.AddReadyzCheck("policies", policies.ReadyCheck), // they are listed once the caches are filled
 	)
+}
+
+// addQuotas registers the controller that counts. Its gate works on tickets' behalf in this process too.
+func addQuotas(ctx context.Context, mgr ctrl.Manager, o options, engine *policy.Engine, policies *loader.Loader) (*quotabucket.Keeper, *quotabucket.Gate, error) {
+	tickets, err := quotabucket.TicketsOf(ctx, mgr.GetCache())
+	if err != nil {
+		return nil, nil, err
+	}
+	counters, err := quotabucket.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, nil, err
+	}
+	keeper, gate, err := quotabucket.New(quotabucket.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Tickets: tickets,
+		Policies: engine, PoliciesLoaded: policies.Synced, PolicyChanges: policies.Changes(),
+		OperatorNamespace: o.Namespace, RequestLife: o.requestLife, Clock: time.Now, Metrics: counters,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return keeper, gate, keeper.SetupWithManager(mgr)
 }
 
 func addProviders(ctx context.Context, mgr ctrl.Manager, o options) (*bookingprovider.Registry, error) {

@@ -1,6 +1,7 @@
-// Package flightpolicy tells in a FlightPolicy's status whether every live replica of the webhook serves it.
+// Package flightpolicy tells in a FlightPolicy's status whether every live replica of the webhook serves it, and its
+// quotas are counted.
 //
-// It knows the replicas' reports and the status. It compiles nothing: what doesn't compile is told by the replicas.
+// It knows the replicas' reports, what the quotas wait for, and the status. It compiles nothing: what doesn't compile is told by the replicas.
 package flightpolicy
 
 import (
@@ -13,9 +14,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -26,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/replica"
@@ -38,6 +40,15 @@ import (
 // afterConflict is the pause after somebody else wrote a policy: time for the cache to see it.
 const afterConflict = 500 * time.Millisecond
 
+// Quotas tells whether quotas are in force.
+type Quotas interface {
+	// Waiting says in words what each policy's quota waits for; policies without a quota, and those whose quota is in
+	// force, are left out.
+	Waiting(policies []flightsv1.FlightPolicy) map[types.UID]string
+	// Changes gets a value when Waiting says something else.
+	Changes() <-chan struct{}
+}
+
 // Reconciler keeps the status of all FlightPolicies. One pass does all of them, because a replica's report tells of
 // all: a thousand policies cost one read of the reports and no write while nothing changes.
 type Reconciler struct {
@@ -46,12 +57,13 @@ type Reconciler struct {
 	namespace string
 	clock     clock.PassiveClock
 	observer  *replica.Observer
+	quotas    Quotas
 }
 
 // New returns a reconciler. The client's cache must be restricted by CacheByObject; live reads Leases from the API server
-// before a policy is called served; namespace is the operator's own.
-func New(c client.Client, live client.Reader, namespace string, now clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, live: live, namespace: namespace, clock: now, observer: replica.NewObserver()}
+// before a policy is called served; namespace is the operator's own; quotas says which quotas aren't in force.
+func New(c client.Client, live client.Reader, namespace string, now clock.PassiveClock, quotas Quotas) *Reconciler {
+	return &Reconciler{client: c, live: live, namespace: namespace, clock: now, observer: replica.NewObserver(), quotas: quotas}
 }
 
 // SetupWithManager registers the reconciler; it runs on the leader alone.
@@ -63,10 +75,27 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("flightpolicy").
 		Watches(&flightsv1.FlightPolicy{}, once, builder.WithPredicates(specChanged())).
 		Watches(&coordinationv1.Lease{}, once, builder.WithPredicates(r.reportChanged())).
+		WatchesRawSource(source.Func(r.followQuotas)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("register the flightpolicy controller: %w", err)
 	}
+	return nil
+}
+
+// followQuotas looks again when a quota has come into force.
+func (r *Reconciler) followQuotas(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	changes := r.quotas.Changes()
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changes:
+				queue.Add(everything())
+			}
+		}
+	}()
 	return nil
 }
 
@@ -127,10 +156,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 			return reconcile.Result{}, err
 		}
 	}
+	waiting := r.quotas.Waiting(policies.Items)
 	var failures []error
 	overtaken := false
 	for i := range policies.Items {
-		switch err := r.tell(ctx, &policies.Items[i], live); {
+		switch err := r.tell(ctx, &policies.Items[i], live, waiting[policies.Items[i].UID]); {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			log.FromContext(ctx).V(1).Info("somebody else wrote or deleted meanwhile; looks again", "cause", err.Error())
 			overtaken = true
@@ -158,15 +188,13 @@ func (r *Reconciler) replicas(ctx context.Context, from client.Reader) ([]replic
 
 // becomesReady says whether the replicas serve a generation of a policy that isn't called ready yet.
 func becomesReady(p *flightsv1.FlightPolicy, live []replica.Replica) bool {
-	ready := meta.FindStatusCondition(p.Status.Conditions, flightsv1.ConditionReady)
-	isReady := ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == p.Generation
-	return !isReady && assess(p, live).reason == flightsv1.ReasonServing
+	return !isReady(p) && assess(p, live).reason == flightsv1.ReasonServing
 }
 
 // tell writes the status of one policy if it changes. That the policy was changed or is gone meanwhile is an error that
 // apierrors.IsConflict or IsNotFound knows.
-func (r *Reconciler) tell(ctx context.Context, p *flightsv1.FlightPolicy, live []replica.Replica) error {
-	v := assess(p, live)
+func (r *Reconciler) tell(ctx context.Context, p *flightsv1.FlightPolicy, live []replica.Replica, waiting string) error {
+	v := assess(p, live).until(p, waiting)
 	status := statusOf(p, v, r.clock.Now())
 	if equality.Semantic.DeepEqual(p.Status, status) {
 		return nil

@@ -54,7 +54,7 @@ func startController(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := New(mgr.GetClient(), mgr.GetAPIReader(), operatorNamespace, clock.RealClock{}).SetupWithManager(mgr); err != nil {
+	if err := New(mgr.GetClient(), mgr.GetAPIReader(), operatorNamespace, clock.RealClock{}, none{}).SetupWithManager(mgr); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -181,6 +181,12 @@ func TestAReplicaThatDiesIsNoticedWhenItsLeaseExpires(t *testing.T) {
 	becomes(t, c, p, flightsv1.ReasonNoReplicas, 0, 0)
 }
 
+// none is no quota that waits.
+type none struct{}
+
+func (none) Waiting([]flightsv1.FlightPolicy) map[types.UID]string { return nil }
+func (none) Changes() <-chan struct{}                              { return nil }
+
 // lagging is a cache that hasn't heard of the newest replica.
 type lagging struct {
 	client.Client
@@ -227,7 +233,7 @@ func TestAPolicyIsNotCalledServedBeforeAReplicaThatHasJustBegun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := New(lagging{c, replica.LeasePrefix + "new"}, c, operator.Name, clock.RealClock{})
+	r := New(lagging{c, replica.LeasePrefix + "new"}, c, operator.Name, clock.RealClock{}, none{})
 	if _, err := r.Reconcile(t.Context(), everything()); err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +283,7 @@ func TestAPolicyThatSomebodyElseChangesMeanwhileIsLookedAtAgainWithoutAnError(t 
 			if err := c.Create(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			result, err := New(overtaken{c, by, p}, c, "nowhere", clock.RealClock{}).Reconcile(t.Context(), everything())
+			result, err := New(overtaken{c, by, p}, c, "nowhere", clock.RealClock{}, none{}).Reconcile(t.Context(), everything())
 			if err != nil || result.RequeueAfter != afterConflict {
 				t.Errorf("got %+v, %v, want another look in %s", result, err, afterConflict)
 			}

@@ -54,6 +54,21 @@ func (v verdict) explain(p *flightsv1.FlightPolicy, failure *replica.Policy, tex
 	}
 }
 
+// until holds a verdict back that a policy is served while its quotas are not in force. Once it was called ready, it stays
+// so: a controller that has just started knows less than the one before it.
+func (v verdict) until(p *flightsv1.FlightPolicy, waiting string) verdict {
+	if v.reason == flightsv1.ReasonServing && waiting != "" && !isReady(p) {
+		v.reason, v.message = flightsv1.ReasonCounting, v.message+"; "+waiting
+	}
+	return v
+}
+
+// isReady says whether a policy is called ready in its present generation.
+func isReady(p *flightsv1.FlightPolicy) bool {
+	ready := meta.FindStatusCondition(p.Status.Conditions, flightsv1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == p.Generation
+}
+
 // compileMessage says what is wrong, where, and what is in force meanwhile.
 func compileMessage(p *flightsv1.FlightPolicy, failure *replica.Policy) string {
 	var effect string

@@ -62,6 +62,32 @@ func TestAPolicyIsReadyOnceEveryLiveReplicaServesItsGeneration(t *testing.T) {
 	}
 }
 
+func TestAServedPolicyIsReadyOnceItsQuotasAreInForce(t *testing.T) {
+	serves := verdict{replicas: 2, serving: 2, reason: flightsv1.ReasonServing, message: "all 2 webhook replicas serve generation 2"}
+	behind := verdict{replicas: 2, serving: 1, reason: flightsv1.ReasonRollingOut, message: "1 of 2"}
+	fresh, ready, before := thePolicy(2), thePolicy(2), thePolicy(2)
+	ready.Status = statusOf(ready, serves, time.Unix(0, 0))
+	before.Status = statusOf(thePolicy(1), serves, time.Unix(0, 0))
+	for name, test := range map[string]struct {
+		p       *flightsv1.FlightPolicy
+		is      verdict
+		waiting string
+		reason  string
+		text    string
+	}{
+		"without a quota, or in force":          {fresh, serves, "", flightsv1.ReasonServing, serves.message},
+		"being counted":                         {fresh, serves, "its quotas are being counted", flightsv1.ReasonCounting, serves.message + "; its quotas are being counted"},
+		"an earlier generation was ready":       {before, serves, "wait", flightsv1.ReasonCounting, serves.message + "; wait"},
+		"it was ready, and the controller anew": {ready, serves, "wait", flightsv1.ReasonServing, serves.message},
+		"not served yet":                        {fresh, behind, "wait", flightsv1.ReasonRollingOut, behind.message},
+	} {
+		got := test.is.until(test.p, test.waiting)
+		if got.reason != test.reason || got.message != test.text {
+			t.Errorf("%s: %s, %q", name, got.reason, got.message)
+		}
+	}
+}
+
 func TestStatusIsTheSameWhileNothingChanges(t *testing.T) {
 	start := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	p := thePolicy(1)
@@ -78,7 +104,7 @@ func TestStatusIsTheSameWhileNothingChanges(t *testing.T) {
 func TestReconcilingAndStalledArePresentOnlyWhileTrue(t *testing.T) {
 	for reason, want := range map[string]string{
 		flightsv1.ReasonServing: "", flightsv1.ReasonNoReplicas: "Reconciling",
-		flightsv1.ReasonRollingOut: "Reconciling", flightsv1.ReasonCompileFailed: "Stalled",
+		flightsv1.ReasonRollingOut: "Reconciling", flightsv1.ReasonCounting: "Reconciling", flightsv1.ReasonCompileFailed: "Stalled",
 	} {
 		p := thePolicy(3)
 		p.Status.Conditions = []metav1.Condition{{Type: "Reconciling", Status: "True"}, {Type: "Stalled", Status: "True"}}
