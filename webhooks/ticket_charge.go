@@ -55,13 +55,13 @@ type charge struct {
 // charge compares an allowed ticket with the quotas that only warn, and reserves what the others claim: last of all, so
 // that what another rule refuses holds nothing (rule 6 of docs/quota-protocol.md).
 func (v ticketValidator) charge(ctx context.Context, r *ticketReview, d policy.Decision) outcome {
-	warnings := slices.Concat(r.notes, r.warnings, warningsOf(d), v.compare(ctx, r, &d))
+	warnings := slices.Concat(r.warnings, warningsOf(d), v.compare(ctx, r, &d))
 	notices, c := v.reserve(ctx, r, d)
 	var refused *quota.RefusedError
 	var out outcome
 	switch {
 	case c.err == nil:
-		out = allow(append(warnings, noticeTexts(notices)...))
+		out = allow(slices.Concat(r.notes, warnings, noticeTexts(notices)))
 	case errors.As(c.err, &refused):
 		markAll(&d, refused.Refusals, policy.ResultDeny)
 		out = forbid(r.req, quotaReasons(refused.Refusals), warnings)

@@ -127,8 +127,11 @@ const (
 func TestEveryBucketWithoutRoomIsAReason(t *testing.T) {
 	w := quotaWorld(t)
 	w.quotas.reserve, w.quotas.check = failing(full()), failing(full())
-	req := create(t, "FlightTicket", ticket())
+	req := create(t, "FlightTicket", ticket(func(ft *flightsv1.FlightTicket) { ft.Spec.ProviderRef = &flightsv1.ProviderReference{Name: "later"} }))
 	got := w.review(t, PathValidateTicket, req)
+	if len(got.Warnings) > 0 {
+		t.Errorf("who is refused is told what comes once the ticket is stored: %v", got.Warnings)
+	}
 	want := &metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
 		Message: "2 reasons:\n" + seatsText + "\n" + ticketsText,

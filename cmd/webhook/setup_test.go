@@ -42,6 +42,9 @@ import (
 var plane *controlplane.Plane
 
 func TestMain(m *testing.M) {
+	if args, child := os.LookupEnv(childArguments); child {
+		os.Exit(runChild(args))
+	}
 	os.Exit(controlplane.RunTests(m, controlplane.Options{}, func(p *controlplane.Plane) { plane = p }))
 }
 
@@ -121,22 +124,66 @@ func (w *webhookProgram) logged() string { return processLog.String()[w.logStart
 // startWebhook runs the program until the test ends, waits until it is ready and makes the API server call it.
 func startWebhook(t *testing.T) *webhookProgram {
 	t.Helper()
+	before := goleak.IgnoreCurrent()
+	w := startReplica(t, "replica-under-test")
+	stop := w.stop
+	w.stop = sync.OnceFunc(func() {
+		stop()
+		leavesNothing(t, before)
+	})
+	t.Cleanup(w.stop)
+	w.register(t, nil)
+	return w
+}
+
+// startReplicas runs the program several times until the test ends, and waits until all are ready. Each is called for the
+// tickets whose label replica is its name.
+func startReplicas(t *testing.T, names ...string) []*webhookProgram {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { leavesNothing(t, before) }) // once all have stopped
+	var replicas []*webhookProgram
+	for _, name := range names {
+		w := startReplica(t, name)
+		w.register(t, map[string]string{"replica": name})
+		replicas = append(replicas, w)
+	}
+	return replicas
+}
+
+// leavesNothing fails if goroutines run that didn't before.
+func leavesNothing(t *testing.T, before goleak.Option) {
+	t.Helper()
+	if err := goleak.Find(append(idleConnections(), before)...); err != nil {
+		t.Errorf("the program leaves something behind: %v", err)
+	}
+}
+
+// newReplica is a program that isn't started yet.
+func newReplica(t *testing.T, name string) *webhookProgram {
+	t.Helper()
 	w := &webhookProgram{options: defaultOptions(), ca: newAuthority(t), logStart: len(processLog.String())}
 	w.options.TLSDir = t.TempDir()
 	w.ca.issue(t, w.options.TLSDir)
 	w.options.Kubeconfig = serviceAccount(t)
-	w.options.replica = "replica-under-test"
+	w.options.replica = name
 	w.options.drain = 0
 	addresses := freeAddresses(t, 3)
 	w.options.webhookBindAddress, w.options.MetricsBindAddress, w.options.HealthProbeBindAddress = addresses[0], addresses[1], addresses[2]
 	if err := w.options.validate(); err != nil {
 		t.Fatal(err)
 	}
+	return w
+}
+
+// startReplica runs the program until the test ends and waits until it is ready.
+func startReplica(t *testing.T, name string) *webhookProgram {
+	t.Helper()
+	w := newReplica(t, name)
 	logger, err := processLogger()
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := goleak.IgnoreCurrent()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, w.options, logger) }()
@@ -145,13 +192,9 @@ func startWebhook(t *testing.T) *webhookProgram {
 		if err := <-ended; err != nil {
 			t.Errorf("the program ends with %v", err)
 		}
-		if err := goleak.Find(append(idleConnections(), before)...); err != nil {
-			t.Errorf("the program leaves something behind: %v", err)
-		}
 	})
 	t.Cleanup(w.stop)
 	eventually(t, "readyz", func(ctx context.Context) error { return w.probe(ctx, "/readyz") })
-	w.register(t)
 	return w
 }
 
@@ -182,8 +225,9 @@ func (w *webhookProgram) probe(ctx context.Context, path string) error {
 	return nil
 }
 
-// register installs the generated webhook configurations with the program's address in place of its Service.
-func (w *webhookProgram) register(t *testing.T) {
+// register installs the generated webhook configurations with the program's address in place of its Service. With labels,
+// the program is called for the objects that have them, and others may be registered beside it.
+func (w *webhookProgram) register(t *testing.T, labels map[string]string) {
 	t.Helper()
 	c := newClient(t, plane.Config)
 	point := func(config *admissionregistrationv1.WebhookClientConfig) {
@@ -197,6 +241,7 @@ func (w *webhookProgram) register(t *testing.T) {
 			decodeYAML(t, document, &m)
 			for i := range m.Webhooks {
 				point(&m.Webhooks[i].ClientConfig)
+				m.Webhooks[i].ObjectSelector = &metav1.LabelSelector{MatchLabels: labels}
 			}
 			object = &m
 		} else {
@@ -204,8 +249,12 @@ func (w *webhookProgram) register(t *testing.T) {
 			decodeYAML(t, document, &v)
 			for i := range v.Webhooks {
 				point(&v.Webhooks[i].ClientConfig)
+				v.Webhooks[i].ObjectSelector = &metav1.LabelSelector{MatchLabels: labels}
 			}
 			object = &v
+		}
+		if labels != nil {
+			object.SetName(object.GetName() + "-" + w.options.replica)
 		}
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
@@ -220,6 +269,7 @@ func (w *webhookProgram) register(t *testing.T) {
 	// refuse is refused.
 	eventually(t, "the API server calls the webhook", func(ctx context.Context) error {
 		probe := newTicket("default", "probe")
+		probe.Labels = labels
 		probe.Spec.From = "Bombay"
 		probe.Spec.To = "Mumbai"
 		err := c.Create(ctx, probe, client.DryRunAll)
