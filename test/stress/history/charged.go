@@ -6,9 +6,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ChargedForNothing returns how long each entry stood in its bucket whose review stored nothing, and those that still do
+// Charge is an entry whose review stored nothing, with when it came and when it went.
+type Charge struct{ Began, Ended time.Time }
+
+// Took is how long it stood.
+func (c Charge) Took() time.Duration { return c.Ended.Sub(c.Began) }
+
+// Since is how long it stood after the last of some moments that lies in its time.
+func (c Charge) Since(moments []time.Time) time.Duration {
+	from := c.Began
+	for _, m := range moments {
+		if m.After(from) && m.Before(c.Ended) {
+			from = m
+		}
+	}
+	return c.Ended.Sub(from)
+}
+
+// ChargedForNothing returns the entries that left their bucket and whose reviews stored nothing, and those that are there
 // at the end of the history, by their nonces.
-func (h History) ChargedForNothing() (took []time.Duration, open []string) {
+func (h History) ChargedForNothing() (charges []Charge, open []string) {
 	was := map[types.UID]int64{} // the latest generation
 	for _, t := range h.Tickets {
 		was[t.UID] = max(was[t.UID], t.Generation)
@@ -29,7 +46,7 @@ func (h History) ChargedForNothing() (took []time.Duration, open []string) {
 		}
 		for nonce, l := range before {
 			if _, still := now[nonce]; !still && was[l.entry.Ticket] < l.entry.Generation {
-				took = append(took, b.Seen.Sub(l.began))
+				charges = append(charges, Charge{l.began, b.Seen})
 			}
 		}
 		lives[b.Place] = now
@@ -39,7 +56,7 @@ func (h History) ChargedForNothing() (took []time.Duration, open []string) {
 			open = append(open, nonce)
 		}
 	}
-	return took, open
+	return charges, open
 }
 
 // Batches returns how many entries each write of a bucket brought, for the writes that brought any.
@@ -60,4 +77,13 @@ func (h History) Batches() []int {
 		before[b.Place] = is
 	}
 	return sizes
+}
+
+// Places is how many buckets there ever were.
+func (h History) Places() int {
+	places := map[Place]bool{}
+	for _, b := range h.Buckets {
+		places[b.Place] = true
+	}
+	return len(places)
 }

@@ -173,9 +173,12 @@ func TestWhatWasChargedForNothingIsMeasured(t *testing.T) {
 			{Revision: 99, Seen: at(99), Place: place, Entries: []history.Entry{still}},
 		},
 	}
-	took, open := h.ChargedForNothing()
-	if !slices.Equal(took, []time.Duration{89 * time.Second}) || !slices.Equal(open, []string{"still"}) {
-		t.Errorf("took %v, open %v", took, open)
+	charges, open := h.ChargedForNothing()
+	if len(charges) != 1 || charges[0].Took() != 89*time.Second || !slices.Equal(open, []string{"still"}) {
+		t.Fatalf("charges %v, open %v", charges, open)
+	}
+	if took := charges[0].Since([]time.Time{at(5), at(20), at(30), at(200)}); took != 69*time.Second {
+		t.Errorf("since the last controller's start it took %s", took)
 	}
 	if sizes := h.Batches(); !slices.Equal(sizes, []int{2, 1}) {
 		t.Errorf("batches %v", sizes)
