@@ -478,7 +478,7 @@ type FlightTicketStatus struct {
 	// +optional
 	State TicketState `json:"state,omitempty"`
 
-	// Conditions: Ready always; Reconciling and Stalled only while true; Booked, PolicyCompliant.
+	// Conditions: Ready always; Reconciling and Stalled only while true; Booked, PolicyCompliant, QuotaHeld.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

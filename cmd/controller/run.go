@@ -139,7 +139,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, o options, log logr.L
 	if err != nil {
 		return nil, err
 	}
-	if err := addTickets(ctx, mgr, o, log, registry, engine, policies); err != nil {
+	if err := addTickets(ctx, mgr, o, log, registry, engine, policies, gate); err != nil {
 		return nil, err
 	}
 	if err := flightpolicy.New(mgr.GetClient(), mgr.GetAPIReader(), o.Namespace, clock.RealClock{}, keeper).SetupWithManager(mgr); err != nil {
@@ -189,7 +189,7 @@ func addProviders(ctx context.Context, mgr ctrl.Manager, o options) (*bookingpro
 
 func addTickets(
 	ctx context.Context, mgr ctrl.Manager, o options, log logr.Logger,
-	registry *bookingprovider.Registry, engine *policy.Engine, policies *loader.Loader,
+	registry *bookingprovider.Registry, engine *policy.Engine, policies *loader.Loader, gate *quotabucket.Gate,
 ) error {
 	installation, err := installationOf(ctx, mgr, o)
 	if err != nil {
@@ -200,12 +200,15 @@ func addTickets(
 	if err != nil {
 		return err
 	}
-	tickets := flightticket.New(flightticket.Options{
+	tickets, err := flightticket.New(flightticket.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Events: mgr.GetEventRecorder("flight-controller"),
 		Providers: registry, Policies: engine, PoliciesLoaded: policies.Synced, PolicyChanges: policies.Changes(),
 		Installation: installation, Recheck: o.poll, Workers: o.workers, Clock: time.Now, NewID: rand.Text,
-		Metrics: counters,
+		Metrics: counters, Quotas: gate,
 	})
+	if err != nil {
+		return err
+	}
 	return tickets.SetupWithManager(mgr)
 }
 

@@ -116,7 +116,7 @@ func (p *pass) hear(ctx context.Context, step lifecycle.Step) {
 			p.r.memory.lookedAt(p.key(), p.o.Now)
 		}
 	case lifecycle.Quote:
-		quotation := &lifecycle.Quotation{}
+		quotation := &lifecycle.Quotation{AskedAt: p.o.Now}
 		quotation.Err = p.ask(ctx, func(ctx context.Context) (err error) {
 			quotation.Offer, err = p.api.Quote(ctx, *p.o.Ticket.Wanted)
 			return err

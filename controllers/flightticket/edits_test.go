@@ -42,9 +42,18 @@ func TestOnlyEditsThatConcernATicketAreLookedAt(t *testing.T) {
 	}
 }
 
+// reconciler is one whose quotas have room for everything.
+func reconciler() *Reconciler {
+	r, err := New(Options{Quotas: unlimited{}})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
 // observed is a pass over a ticket that waits for a provider.
 func observed() *pass {
-	p := &pass{r: New(Options{}), ticket: &flightsv1.FlightTicket{ObjectMeta: metav1.ObjectMeta{
+	p := &pass{r: reconciler(), ticket: &flightsv1.FlightTicket{ObjectMeta: metav1.ObjectMeta{
 		Name: "ticket", UID: "uid-1", Generation: 1, Annotations: map[string]string{},
 	}}}
 	p.o.Provider = lifecycle.Provider{Found: true, Ready: true, Generation: 1}

@@ -38,6 +38,8 @@ type recollection struct {
 	share  float64
 	// rest is what the ticket waits for.
 	rest rest
+	// wakes is how often it was said that the ticket may find room.
+	wakes int64
 }
 
 // rest is a ticket's wait: until when, as long as the facts are these, and since when it has got nowhere with its wish.
@@ -45,6 +47,9 @@ type rest struct {
 	facts, wish uint64
 	due         time.Time
 	waits       lifecycle.Waits
+	// quotas says that the ticket waits for its quotas; woken is how often it had been woken before they were asked.
+	quotas bool
+	woken  int64
 }
 
 func newMemory() *memory {
@@ -181,35 +186,49 @@ func (m *memory) rests(ticket types.NamespacedName, wait rest) {
 	m.of(ticket).rest = wait
 }
 
+// wake notes that a ticket may find room in its quotas now.
+func (m *memory) wake(ticket types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of(ticket).wakes++
+}
+
+// woken is how often a ticket was woken. A pass takes it before it asks: what wakes the ticket later must not be lost.
+func (m *memory) woken(ticket types.NamespacedName) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.held[ticket]; r != nil {
+		return r.wakes
+	}
+	return 0
+}
+
 // due is how long a ticket still rests as long as the facts are these; zero: it doesn't.
 func (m *memory) due(ticket types.NamespacedName, facts uint64, now time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.held[ticket]
-	if r == nil || r.rest.facts != facts {
+	if r == nil || r.rest.facts != facts || r.rest.quotas && r.rest.woken != r.wakes {
 		return 0
 	}
 	return max(r.rest.due.Sub(now), 0)
 }
 
-// keepTime bounds how long answers are kept for a pass that had to stop.
-const keepTime = time.Hour
-
-// answers are what a pass heard that ran out of room with the limiter. The next one goes on from them: if it asked its
-// questions again, many tickets and a low limit would use all calls up for questions, and none would get to its purchase.
+// answers are what a pass heard that ran out of room with the limiter, or waits for its quotas. The next one goes on from
+// them: if it asked its questions again, many tickets and a low limit would use all calls up for questions, and none would
+// get to its purchase.
 type answers struct {
 	// wish and status of the ticket, and the provider under one account, that they hold for.
 	wish   uint64
 	status flightsv1.FlightTicketStatus
 	of     lifecycle.Provider
-	at     time.Time
 	heard  lifecycle.Heard
 }
 
 // fit says whether answers hold for a ticket and a provider as they are now.
-func (a *answers) fit(wish uint64, status flightsv1.FlightTicketStatus, of lifecycle.Provider, now time.Time) bool {
+func (a *answers) fit(wish uint64, status flightsv1.FlightTicketStatus, of lifecycle.Provider) bool {
 	return a != nil && a.wish == wish && a.of.Identity == of.Identity && a.of.Generation == of.Generation &&
-		now.Sub(a.at) <= keepTime && equality.Semantic.DeepEqual(a.status, status)
+		equality.Semantic.DeepEqual(a.status, status)
 }
 
 // keep notes what a pass has heard for the next one.
@@ -231,23 +250,8 @@ func (m *memory) recall(
 	}
 	a := r.kept
 	r.kept = nil
-	if !a.fit(wish, status, of, now) {
+	if !a.fit(wish, status, of) {
 		return lifecycle.Heard{}
 	}
-	return worth(a.heard, now)
-}
-
-// worth leaves of what was heard what a later pass may build on: answers, no failures, and no offer that has expired.
-func worth(h lifecycle.Heard, now time.Time) lifecycle.Heard {
-	var w lifecycle.Heard
-	if h.Owner != nil && h.Owner.Err == nil {
-		w.Owner = h.Owner
-	}
-	if h.Read != nil && h.Read.Err == nil {
-		w.Read = h.Read
-	}
-	if h.Offer != nil && h.Offer.Err == nil && h.Offer.Offer.ExpiresAt.After(now) {
-		w.Offer = h.Offer
-	}
-	return w
+	return a.heard.Kept(now)
 }

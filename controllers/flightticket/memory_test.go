@@ -75,8 +75,9 @@ func TestTheTimeThatAnOperationIsKnownGoesOnWhateverTheWallClockSays(t *testing.
 
 func heardAll(now time.Time) lifecycle.Heard {
 	return lifecycle.Heard{
-		Owner: &lifecycle.Listing{}, Read: &lifecycle.Reading{}, Room: &lifecycle.Admission{},
-		Offer:   &lifecycle.Quotation{Offer: booking.Offer{ExpiresAt: now.Add(time.Minute)}},
+		Owner: &lifecycle.Listing{AskedAt: now}, Read: &lifecycle.Reading{AskedAt: now}, Room: &lifecycle.Admission{},
+		Offer:  &lifecycle.Quotation{AskedAt: now, Offer: booking.Offer{ExpiresAt: now.Add(time.Minute)}},
+		Quotas: lifecycle.QuotaAnswer{Kind: lifecycle.QuotaRoom}, Hold: lifecycle.QuotaAnswer{Kind: lifecycle.QuotaRoom},
 		Verdict: lifecycle.Verdict{Kind: lifecycle.VerdictAllowed}, Found: &lifecycle.Listing{}, Sent: &booking.Outcome{},
 	}
 }
@@ -102,7 +103,7 @@ func TestAPassThatRanOutOfRoomIsGoneOnWith(t *testing.T) {
 		"not once people want something else":                     {answered, 8, status, of, time.Second, lifecycle.Heard{}},
 		"not once the status is another":                          {answered, 7, booked, of, time.Second, lifecycle.Heard{}},
 		"not with another account":                                {answered, 7, status, rotated, time.Second, lifecycle.Heard{}},
-		"not for ever":                                            {answered, 7, status, of, 2 * keepTime, lifecycle.Heard{}},
+		"not for ever":                                            {answered, 7, status, of, 2 * time.Hour, lifecycle.Heard{}},
 		"but for an offer that has expired": {
 			answered, 7, status, of, 2 * time.Minute, lifecycle.Heard{Owner: all.Owner, Read: all.Read},
 		},
@@ -114,7 +115,7 @@ func TestAPassThatRanOutOfRoomIsGoneOnWith(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
-			m.keep(ticket, answers{wish: 7, status: status, of: of, at: now, heard: c.heard})
+			m.keep(ticket, answers{wish: 7, status: status, of: of, heard: c.heard})
 			if diff := cmp.Diff(c.want, m.recall(ticket, c.wish, c.status, c.of, now.Add(c.after))); diff != "" {
 				t.Errorf("recalled (-want +got):\n%s", diff)
 			}

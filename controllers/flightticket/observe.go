@@ -30,9 +30,12 @@ type pass struct {
 	// a credential that is rotated in between must not send for another account.
 	api booking.Provider
 	o   lifecycle.Observation
-	// waited is how long this pass has waited for the limiter; limited says that it gave up waiting.
-	waited  time.Duration
-	limited bool
+	// waited is how long this pass has waited for the limiter; limited says that it gave up waiting, waits that it ended to
+	// wait for a quota.
+	waited         time.Duration
+	limited, waits bool
+	// woken is how often the ticket had been woken when this pass began.
+	woken int64
 	// permit is room for the call of the operation that is about to be written down; nil without.
 	permit booking.Permit
 	// adopting says that no other ticket takes a booking over until this pass is over.
@@ -91,7 +94,7 @@ func (r *Reconciler) read(ctx context.Context, key client.ObjectKey) (*flightsv1
 
 // observe gathers what a decision rests on.
 func (r *Reconciler) observe(ctx context.Context, ticket *flightsv1.FlightTicket) (*pass, error) {
-	p := &pass{r: r}
+	p := &pass{r: r, woken: r.memory.woken(client.ObjectKeyFromObject(ticket))}
 	p.o.NewID, p.o.Recheck = r.NewID(), r.Recheck
 	p.look(ticket)
 	if err := p.observeProvider(ctx); err != nil {

@@ -40,9 +40,13 @@ type Reconciler struct {
 	adopting chan struct{}
 }
 
-// New returns a Reconciler.
-func New(o Options) *Reconciler {
-	return &Reconciler{Options: o, memory: newMemory(), seed: maphash.MakeSeed(), adopting: make(chan struct{}, 1)}
+// New returns a Reconciler. The error names what the options lack: without quotas nothing would hold them, and nobody would
+// notice.
+func New(o Options) (*Reconciler, error) {
+	if o.Quotas == nil {
+		return nil, errors.New("make the ticket controller: the options lack Quotas")
+	}
+	return &Reconciler{Options: o, memory: newMemory(), seed: maphash.MakeSeed(), adopting: make(chan struct{}, 1)}, nil
 }
 
 // Reconcile makes one pass over a ticket: it looks, does one thing, and looks again, until there is nothing left to do
@@ -106,6 +110,15 @@ func (p *pass) act(ctx context.Context, step lifecycle.Step) (over bool, err err
 		return false, p.checkHolders(ctx)
 	case lifecycle.Gate:
 		p.o.Heard.Verdict = p.gate(ctx, step.Operation)
+		return false, nil
+	case lifecycle.CheckQuotas:
+		p.o.Heard.Quotas = p.bookable(ctx, nil)
+		return false, nil
+	case lifecycle.HoldQuotas:
+		p.o.Heard.Hold = p.bookable(ctx, &p.o.Heard.Offer.Offer)
+		return false, nil
+	case lifecycle.Depart:
+		p.o.Heard.Departure = p.departed(ctx)
 		return false, nil
 	case lifecycle.Admit:
 		p.admit(ctx)
@@ -187,7 +200,8 @@ func (p *pass) end(ctx context.Context, step lifecycle.Step) error {
 	return nil
 }
 
-// leave ends a pass: room that was not used is given back, and what was heard before the limiter stopped it is kept.
+// leave ends a pass: room that was not used is given back, and what was heard before the limiter or a quota stopped it is
+// kept.
 func (p *pass) leave() {
 	if p.permit != nil {
 		p.permit.Release()
@@ -195,16 +209,18 @@ func (p *pass) leave() {
 	if p.adopting {
 		<-p.r.adopting
 	}
-	if p.limited && p.ticket.Status.Operation == nil {
+	if (p.limited || p.waits) && p.ticket.Status.Operation == nil {
 		p.r.memory.keep(p.key(), answers{
-			wish: digest(p.r.seed, p.wish()), status: p.ticket.Status, of: p.o.Provider, at: p.o.Now, heard: p.o.Heard,
+			wish: digest(p.r.seed, p.wish()), status: p.ticket.Status, of: p.o.Provider, heard: p.o.Heard,
 		})
 	}
 }
 
 // rest says when a ticket is looked at again.
 func (p *pass) rest(step lifecycle.Step) ctrl.Result {
+	p.waits = step.Keeps()
 	wait := rest{facts: digest(p.r.seed, p.facts()), wish: digest(p.r.seed, p.wish()), waits: p.o.Waits}
+	wait.quotas, wait.woken = p.waits, p.woken
 	after := step.After
 	switch {
 	case step.Action == lifecycle.Nothing, step.Action == lifecycle.RemoveFinalizer:

@@ -49,6 +49,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 				&workqueue.TypedBucketRateLimiter[reconcile.Request]{Limiter: rate.NewLimiter(perSecond, burst)},
 			),
 		})
+	b = b.WatchesRawSource(source.Func(r.followQuotas))
 	if r.PolicyChanges != nil {
 		b = b.WatchesRawSource(source.Func(r.followPolicies))
 	}
@@ -141,7 +142,17 @@ func (r *Reconciler) followPolicies(ctx context.Context, queue workqueue.TypedRa
 	return nil
 }
 
+// refusedByPolicy says whether a ticket waits for what policies say. Limits and keys of quotas are theirs too.
 func refusedByPolicy(t *flightsv1.FlightTicket) bool {
 	ready := meta.FindStatusCondition(t.Status.Conditions, flightsv1.ConditionReady)
-	return ready == nil || ready.Reason == flightsv1.ReasonPolicyRefused || ready.Reason == flightsv1.ReasonPolicyError
+	if ready == nil {
+		return true
+	}
+	switch ready.Reason {
+	case flightsv1.ReasonPolicyRefused, flightsv1.ReasonPolicyError,
+		flightsv1.ReasonQuotaExceeded, flightsv1.ReasonQuotaCounting, flightsv1.ReasonQuotaError:
+		return true
+	default:
+		return false
+	}
 }

@@ -34,12 +34,16 @@ func (p *pass) store(ctx context.Context, step lifecycle.Step) error {
 		return nil
 	}
 	var next *flightsv1.FlightTicket
-	err := p.insist(ctx, func() error {
+	update := func() error {
 		next = p.ticket.DeepCopy()
 		next.Status = step.Status
 		return p.r.Client.Status().Update(ctx, next)
-	})
-	if err != nil {
+	}
+	insist := p.insist
+	if step.Action == lifecycle.StartOperation {
+		insist = p.once
+	}
+	if err := insist(ctx, update); err != nil {
 		return fmt.Errorf("write status of ticket: %w", err)
 	}
 	p.r.memory.wrote(p.key(), next.ResourceVersion)
@@ -49,6 +53,14 @@ func (p *pass) store(ctx context.Context, step lifecycle.Step) error {
 	p.look(next)
 	p.o.Fresh = fresh
 	return nil
+}
+
+// once makes a write on the version of the ticket that was decided about, and on no other: the quotas said that there is room
+// for that one. What was heard is kept, so that who edits often has nothing asked anew.
+func (p *pass) once(_ context.Context, write func() error) error {
+	err := write()
+	p.waits = p.waits || apierrors.IsConflict(err)
+	return err
 }
 
 // maxOvertaken is how often a write is repeated in one pass that edits of other people overtake.

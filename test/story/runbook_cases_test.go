@@ -262,6 +262,22 @@ func offerCases() []caseOf {
 			},
 			ends: bought(1, 1),
 		},
+		{
+			page: flightsv1.ReasonQuotaExceeded,
+			stage: func(s *shell) string {
+				s.ProviderIs(flightsv1.ReasonProviderReady)
+				s.Down()
+				s.Apply(s.TicketManifest(trip))
+				s.Waiting(trip, flightsv1.ReasonProviderNotReady)
+				enforce(s.Scene, "few-seats", `rego: |
+  package few_seats
+
+  quota contains {"key": "seats", "scope": "Namespace", "amount": input.ticket.spec.number, "limit": 1}`)
+				s.Up()
+				return ""
+			},
+			ends: bought(1, 1),
+		},
 		{page: flightsv1.ReasonPlaceRefused, stage: func(s *shell) string { return booked(s) }, ends: bought(2, 1)},
 	}
 }

@@ -107,8 +107,12 @@ func label(b booking.Booking) string {
 	return b.Reference + " (" + b.ID + ")"
 }
 
-// offer leads from the wanted order to a written operation: quote, ceiling, policies, operation.
+// offer leads from the wanted order to a written operation: quotas, quote, ceiling, policies, operation. Quotas come first,
+// so that a ticket which waits for room costs no quotes.
 func offer(o Observation, kind flightsv1.OperationKind) Step {
+	if step, held := afford(o, kind, CheckQuotas, o.Heard.Quotas); held {
+		return step
+	}
 	r := report{state: o.resting(), mood: reconciling}
 	quoted := o.Heard.Offer
 	switch {
@@ -162,8 +166,8 @@ func tooDear(price, ceiling money.Amount) (reason, message string) {
 	}
 }
 
-// start asks for room and writes an operation down. From here on its outcome must be found out, whatever happens to this
-// process.
+// start asks for room with the provider and then in the quotas, and writes an operation down. From here on its outcome must
+// be found out, whatever happens to this process. A cancellation needs no room in quotas: it makes some.
 func start(o Observation, kind flightsv1.OperationKind) Step {
 	switch room := o.Heard.Room; {
 	case room == nil:
@@ -171,6 +175,16 @@ func start(o Observation, kind flightsv1.OperationKind) Step {
 	case room.Err != nil:
 		return o.failed(room.Err, o.trouble(room.Err))
 	}
+	if kind != flightsv1.OperationCancel {
+		if step, held := afford(o, kind, HoldQuotas, o.Heard.Hold); held {
+			return step
+		}
+	}
+	return writeDown(o, kind)
+}
+
+// writeDown writes an operation down.
+func writeDown(o Observation, kind flightsv1.OperationKind) Step {
 	s := o.prior()
 	s.Refusal = nil
 	op := &flightsv1.OperationStatus{

@@ -15,11 +15,20 @@ import (
 // room is a limiter's yes.
 var room = &lifecycle.Admission{}
 
+// quotaRoom is what quotas say that have room.
+var quotaRoom = lifecycle.QuotaAnswer{Kind: lifecycle.QuotaRoom}
+
+// affordable has heard that the quotas have room, and keep nothing of the ticket.
+func affordable(o lifecycle.Observation) lifecycle.Observation {
+	o.Heard.Quotas, o.Heard.Hold, o.Heard.Departure = quotaRoom, quotaRoom, &lifecycle.Departure{}
+	return o
+}
+
 // unbooked is a ticket that has its finalizer and nothing else, with all that it needs.
 func unbooked() lifecycle.Observation {
 	w := newWorld(script{}.choose)
 	w.ticket.finalizer = true
-	return w.observe(w.ticket)
+	return affordable(w.observe(w.ticket))
 }
 
 // booked is a ticket that is booked as its spec asks.
@@ -29,7 +38,7 @@ func booked() lifecycle.Observation {
 	w.clock = w.clock.Add(time.Hour)
 	o := w.observe(w.ticket)
 	o.LookIn = pollInterval
-	return o
+	return affordable(o)
 }
 
 // edited is a booked ticket whose spec asks for something else, and whose booking was just read.

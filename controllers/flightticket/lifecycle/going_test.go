@@ -93,7 +93,7 @@ func cancelled() lifecycle.Observation {
 	o := leaving()
 	o.Heard.Read.Booking.Status = booking.StatusCancelled
 	o.Ticket.Status, o.Heard = lifecycle.Next(o).Status, lifecycle.Heard{}
-	return o
+	return affordable(o)
 }
 
 func TestATicketWhoseStatusWasLostStaysOneUntilItWasAskedAbout(t *testing.T) {

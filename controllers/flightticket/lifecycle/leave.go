@@ -15,9 +15,7 @@ func leave(o Observation) Step {
 	case was == nil || was.CancelledAt != nil:
 		return depart(o)
 	case o.retains(was.ID):
-		return Step{Action: RemoveFinalizer, Event: &Event{
-			Reason: flightsv1.ReasonRetained, Message: describe(*was) + " stays with the provider",
-		}}
+		return letGo(o, &Event{Reason: flightsv1.ReasonRetained, Message: describe(*was) + " stays with the provider"})
 	}
 	if step, held := reach(o, &was.Provider, report{state: flightsv1.StateCancelling}); held {
 		return step
@@ -57,10 +55,10 @@ func (o Observation) retains(id string) bool {
 // a status may be lost or restored from a backup, and a provider may have booked one order twice. What another
 // incarnation of the ticket booked is not this one's to cancel.
 func depart(o Observation) Step {
-	if !o.canTell() {
-		return Step{Action: RemoveFinalizer}
+	step := letGo(o, nil)
+	if o.canTell() {
+		step = o.lastLook()
 	}
-	step := o.lastLook()
 	if step.Action == Wait && o.unseen() {
 		step.Status.ObservedGeneration = unseenGeneration // it stays one that must be asked about
 	}
@@ -89,7 +87,7 @@ func (o Observation) lastLook() Step {
 			return record(o, b, b.Order)
 		}
 	}
-	return Step{Action: RemoveFinalizer}
+	return letGo(o, nil)
 }
 
 // unseenGeneration is the observedGeneration of a ticket whose status was never written, or was lost.

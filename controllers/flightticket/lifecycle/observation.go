@@ -113,6 +113,10 @@ type Heard struct {
 	Holder *Holder
 	// Verdict is the answer to Gate.
 	Verdict Verdict
+	// Quotas is the answer to CheckQuotas, Hold to HoldQuotas.
+	Quotas, Hold QuotaAnswer
+	// Departure is the answer to Depart.
+	Departure *Departure
 }
 
 // Admission is the answer to a request for room: granted if there is no error.
@@ -142,10 +146,31 @@ type Reading struct {
 	Err      *booking.CallError
 }
 
-// Quotation is the answer to a request for an offer.
+// Quotation is the answer to a request for an offer, which was made at AskedAt.
 type Quotation struct {
-	Offer booking.Offer
-	Err   *booking.CallError
+	AskedAt time.Time
+	Offer   booking.Offer
+	Err     *booking.CallError
+}
+
+// keepTime bounds how long an answer of a provider is built on by later passes.
+const keepTime = time.Hour
+
+// Kept leaves of what was heard what a later pass may build on: answers that are not old, no failures, and no offer that
+// has expired.
+func (h Heard) Kept(now time.Time) Heard {
+	recent := func(askedAt time.Time) bool { return now.Sub(askedAt) <= keepTime }
+	var kept Heard
+	if h.Owner != nil && h.Owner.Err == nil && recent(h.Owner.AskedAt) {
+		kept.Owner = h.Owner
+	}
+	if h.Read != nil && h.Read.Err == nil && recent(h.Read.AskedAt) {
+		kept.Read = h.Read
+	}
+	if h.Offer != nil && h.Offer.Err == nil && recent(h.Offer.AskedAt) && h.Offer.Offer.ExpiresAt.After(now) {
+		kept.Offer = h.Offer
+	}
+	return kept
 }
 
 // VerdictKind is what the policies said.
@@ -165,6 +190,35 @@ type Verdict struct {
 	Kind VerdictKind
 	// Messages are the reasons of a refusal or an error, sorted.
 	Messages []string
+}
+
+// QuotaKind is what the quotas said.
+type QuotaKind string
+
+// What the quotas can say. The zero value means that they were not asked.
+const (
+	QuotaNotAsked QuotaKind = ""
+	// QuotaRoom: there is room for the ticket.
+	QuotaRoom QuotaKind = "Room"
+	// QuotaFull: there is none until something changes.
+	QuotaFull QuotaKind = "Full"
+	// QuotaCounting: nobody can tell yet, and it won't be long.
+	QuotaCounting QuotaKind = "Counting"
+	// QuotaError: the quotas could not be asked.
+	QuotaError QuotaKind = "Error"
+)
+
+// QuotaAnswer is the answer of the quotas.
+type QuotaAnswer struct {
+	Kind QuotaKind
+	// Message says for a person what has no room, or why nobody can tell. It is the same as long as that is.
+	Message string
+}
+
+// Departure is the answer to Depart: all is in place if nothing is missing.
+type Departure struct {
+	// Missing says for a person what is not in place yet; empty: nothing.
+	Missing string
 }
 
 // operation returns the open operation. The caller has made sure that there is one.

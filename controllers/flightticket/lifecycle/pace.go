@@ -23,10 +23,14 @@ const (
 	CauseUnavailable Cause = "unavailable"
 	// CauseUnknown: an operation is open and what became of it is not known yet, or a read may lag.
 	CauseUnknown Cause = "unknown"
-	// CauseAnew: an operation certainly had no effect, or the policies could not be evaluated; it is tried anew.
+	// CauseAnew: an operation certainly had no effect, or policies or quotas could not be asked; it is tried anew.
 	CauseAnew Cause = "anew"
 	// CauseHeld: a policy, the price ceiling or an adoption holds the ticket back, and a person is to change something.
 	CauseHeld Cause = "held"
+	// CauseFull: a quota has no room. What makes room wakes the ticket.
+	CauseFull Cause = "full"
+	// CauseCounting: a quota of the ticket is being counted, and the API server is asked again soon.
+	CauseCounting Cause = "counting"
 	// CauseTurn: our own limiter or breaker has no room. The provider is not called.
 	CauseTurn Cause = "turn"
 	// CauseLook: the ticket is as it should be; its booking is read again from time to time.
@@ -36,7 +40,8 @@ const (
 // Causes lists the closed set, in the order of the table in docs/error-classes.md.
 func Causes() []Cause {
 	return []Cause{
-		CauseRefused, CauseCredential, CauseThrottled, CauseUnavailable, CauseUnknown, CauseAnew, CauseHeld, CauseTurn, CauseLook,
+		CauseRefused, CauseCredential, CauseThrottled, CauseUnavailable, CauseUnknown, CauseAnew, CauseHeld, CauseFull,
+		CauseCounting, CauseTurn, CauseLook,
 	}
 }
 
@@ -64,6 +69,8 @@ const (
 	budgetUnknown     = 130
 	budgetAnew        = 72
 	budgetHeld        = 16
+	budgetFull        = 12
+	budgetCounting    = 72
 	budgetTurn        = 0
 	budgetLook        = 60
 )
@@ -93,6 +100,10 @@ func PaceOf(c Cause) Pace {
 		return Pace{CallsAnHour: budgetCredential}
 	case CauseHeld:
 		return Pace{CallsAnHour: budgetHeld}
+	case CauseFull:
+		return Pace{CallsAnHour: budgetFull}
+	case CauseCounting:
+		return Pace{firstPause, slowestPoll, budgetCounting}
 	case CauseTurn:
 		return Pace{CallsAnHour: budgetTurn}
 	default:
@@ -115,9 +126,9 @@ func (w Waits) After(step Step, at time.Time) Waits {
 		return w
 	}
 	switch step.Cause {
-	case CauseRefused, CauseHeld, CauseLook:
+	case CauseRefused, CauseHeld, CauseFull, CauseLook:
 		return nil
-	case CauseThrottled, CauseUnavailable, CauseUnknown, CauseAnew:
+	case CauseThrottled, CauseUnavailable, CauseUnknown, CauseAnew, CauseCounting:
 		if _, waits := w[step.Cause]; waits {
 			return w
 		}

@@ -67,6 +67,21 @@ var troubles = map[string]struct {
 		w.verdict = lifecycle.Verdict{Kind: lifecycle.VerdictRefused, Messages: []string{"no"}}
 	}},
 	"an adoption that is refused": {lifecycle.CauseHeld, func(w *world) { w.ticket.adopt = "b-9" }},
+	"a quota that has no room":    {lifecycle.CauseFull, func(w *world) { w.seats(1, 0) }},
+	"a flight that is full, and offers that expire at once": {lifecycle.CauseFull, func(w *world) {
+		w.quota.offers, w.api.offers = true, time.Second
+		w.seats(1, 0)
+	}},
+	"a quota that is being counted for hours": {lifecycle.CauseCounting, func(w *world) { w.quota.counting = true }},
+	"a flight that is being counted for hours, and offers that expire at once": {lifecycle.CauseCounting, func(w *world) {
+		w.quota.counting, w.quota.offers, w.api.offers = true, true, time.Second
+	}},
+	"a quota that doesn't let a ticket go": {lifecycle.CauseCounting, func(w *world) {
+		w.run(3)
+		w.quota.staying = true
+		w.remove()
+	}},
+	"quotas that can't be asked": {lifecycle.CauseAnew, func(w *world) { w.quota.broken = true }},
 	"our own limiter": {lifecycle.CauseTurn, func(w *world) {
 		w.api.broken["list"] = failure(booking.ClassUnavailable, booking.CodeRateLimited)
 		w.api.broken["list"].RetryAfter = time.Second

@@ -23,6 +23,8 @@ type modelProvider struct {
 	timeout time.Duration
 	readLag time.Duration
 	process time.Duration
+	// offers is how long an offer can be booked.
+	offers time.Duration
 
 	bookings []*modelBooking
 	late     []lateWork
@@ -204,7 +206,7 @@ func (p *modelProvider) quote() (booking.Offer, *booking.CallError) {
 	if p.faults && p.choose("is there an offer", 16) == 1 {
 		return booking.Offer{}, &booking.CallError{Class: booking.ClassRefused, Code: "no_offers"}
 	}
-	return booking.Offer{ID: "q-1", Price: money.Amount{Minor: 91240, Currency: "EUR"}}, nil
+	return booking.Offer{ID: "q-1", Price: money.Amount{Minor: 91240, Currency: "EUR"}, ExpiresAt: p.now().Add(p.offers)}, nil
 }
 
 // send is what happens to one write on its way: refused, carried out, lost before, lost after, or carried out late.

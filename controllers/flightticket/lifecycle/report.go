@@ -56,6 +56,7 @@ func (o Observation) tell(s *flightsv1.FlightTicketStatus, r report) flightsv1.F
 	o.while(s, flightsv1.ConditionStalled, r.mood == stalled, r)
 	o.tellBooked(s, r)
 	o.tellVerdict(s)
+	o.tellQuotas(s)
 	return *s
 }
 
@@ -92,6 +93,25 @@ func (o Observation) tellVerdict(s *flightsv1.FlightTicketStatus) {
 		o.set(s, flightsv1.ConditionPolicyCompliant, metav1.ConditionFalse, flightsv1.ReasonPolicyRefused, reasons)
 	case VerdictError:
 		o.set(s, flightsv1.ConditionPolicyCompliant, metav1.ConditionUnknown, flightsv1.ReasonPolicyError, reasons)
+	}
+}
+
+func (o Observation) tellQuotas(s *flightsv1.FlightTicketStatus) {
+	answer := o.Heard.Hold
+	if answer.Kind == QuotaNotAsked {
+		answer = o.Heard.Quotas
+	}
+	switch answer.Kind {
+	case QuotaNotAsked:
+	case QuotaRoom:
+		o.set(s, flightsv1.ConditionQuotaHeld, metav1.ConditionTrue, flightsv1.ReasonQuotaHeld,
+			"every quota of the ticket has room for it")
+	case QuotaFull:
+		o.set(s, flightsv1.ConditionQuotaHeld, metav1.ConditionFalse, flightsv1.ReasonQuotaExceeded, answer.Message)
+	case QuotaCounting:
+		o.set(s, flightsv1.ConditionQuotaHeld, metav1.ConditionUnknown, flightsv1.ReasonQuotaCounting, answer.Message)
+	default:
+		o.set(s, flightsv1.ConditionQuotaHeld, metav1.ConditionUnknown, flightsv1.ReasonQuotaError, answer.Message)
 	}
 }
 

@@ -16,11 +16,17 @@ const (
 	LookupOwner Action = "LookupOwner"
 	// Quote asks for an offer for the wanted order.
 	Quote Action = "Quote"
+	// CheckQuotas asks whether the ticket's quotas have room, before an offer is asked for. It writes nothing, and leaves out
+	// the quotas that count by the offer.
+	CheckQuotas Action = "CheckQuotas"
 	// Gate asks the policies, with the offer just heard.
 	Gate Action = "Gate"
 	// Admit asks the provider's limiter and breaker for the room that the operation's call will need. It is asked before
 	// the operation is written down: one that is written must not wait for its turn while its time to be sent runs out.
 	Admit Action = "Admit"
+	// HoldQuotas asks the ticket's quotas with the offer, as the last thing before the operation is written down. An entry is
+	// written for what only the offer tells.
+	HoldQuotas Action = "HoldQuotas"
 	// StartOperation writes Step.Status, which holds a new operation. A conflict ends the pass.
 	StartOperation Action = "StartOperation"
 	// Send sends the open operation, once.
@@ -36,6 +42,8 @@ const (
 	Record Action = "Record"
 	// CloseOperation writes Step.Status: the open operation is over and nothing came of it.
 	CloseOperation Action = "CloseOperation"
+	// Depart asks whether all of the ticket that must outlive it is in its quotas.
+	Depart Action = "Depart"
 	// RemoveFinalizer takes the booking finalizer off.
 	RemoveFinalizer Action = "RemoveFinalizer"
 	// Wait writes Step.Status if it differs, and ends the pass until Step.After has gone by or something happens.
@@ -47,8 +55,8 @@ const (
 // Actions lists the closed set, in the order of a ticket's life.
 func Actions() []Action {
 	return []Action{
-		AddFinalizer, LookupOwner, Quote, Gate, Admit, StartOperation, Send, Find, ReadBooking, CheckHolders, Record,
-		CloseOperation, RemoveFinalizer, Wait, Nothing,
+		AddFinalizer, LookupOwner, CheckQuotas, Quote, Gate, Admit, HoldQuotas, StartOperation, Send, Find, ReadBooking,
+		CheckHolders, Record, CloseOperation, Depart, RemoveFinalizer, Wait, Nothing,
 	}
 }
 
@@ -69,6 +77,10 @@ type Step struct {
 	// Closed is how the operation that this step ends went, for the count of operations; nil: it ends none.
 	Closed *Closed
 }
+
+// Keeps says whether the next pass is to go on from what this one has heard: a ticket that waits for its quotas would else
+// ask its provider the same at each look.
+func (s Step) Keeps() bool { return s.Cause == CauseFull || s.Cause == CauseCounting }
 
 // Event is something that has happened to a ticket.
 type Event struct {

@@ -152,6 +152,7 @@ var stories = map[string]func(w *world, s script){
 func allStories() map[string]func(w *world, s script) {
 	all := maps.Clone(stories)
 	maps.Copy(all, personStories)
+	maps.Copy(all, quotaStories)
 	return all
 }
 
@@ -162,7 +163,7 @@ func TestStories(t *testing.T) {
 			w := newWorld(s.choose)
 			play(w, s)
 			got := strings.Join(append(w.log, w.ending()...), "\n") + "\n"
-			file := filepath.Join("testdata", strings.ReplaceAll(strings.ReplaceAll(name, ",", ""), " ", "-")+".golden")
+			file := filepath.Join("testdata", strings.NewReplacer(",", "", "'", "", " ", "-").Replace(name)+".golden")
 			if os.Getenv(updateVariable) != "" {
 				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 					t.Fatal(err)

@@ -37,54 +37,60 @@ func ways() []way {
 	return []way{
 		{"", flightsv1.StatePending, []string{
 			flightsv1.ReasonPolicyError, flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
-			flightsv1.ReasonSuspended,
+			flightsv1.ReasonQuotaCounting, flightsv1.ReasonQuotaError, flightsv1.ReasonSuspended,
 		}},
 		{"", flightsv1.StateBooking, []string{flightsv1.ReasonBooking}},
 		{"", flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
-		{"", flightsv1.StateCancelling, []string{flightsv1.ReasonCancelling, flightsv1.ReasonProviderNotReady}},
+		{"", flightsv1.StateCancelling, []string{
+			flightsv1.ReasonCancelling, flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting,
+		}},
 		{"", flightsv1.StateStalled, []string{
 			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonAdoptionRequired, flightsv1.ReasonBookingRefused,
 			flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused,
-			flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonPriceExceeded, flightsv1.ReasonQuotaExceeded,
 		}},
 		{"", StateGone, []string{flightsv1.ReasonNotBooked}},
 		{flightsv1.StatePending, flightsv1.StatePending, []string{
 			flightsv1.ReasonPolicyError, flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
-			flightsv1.ReasonSuspended,
+			flightsv1.ReasonQuotaCounting, flightsv1.ReasonQuotaError, flightsv1.ReasonSuspended,
 		}},
 		{flightsv1.StatePending, flightsv1.StateBooking, []string{flightsv1.ReasonBooking}},
 		{flightsv1.StatePending, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
 		{flightsv1.StatePending, flightsv1.StateCancelling, []string{
-			flightsv1.ReasonCancelling, flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonCancelling, flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting,
 		}},
 		{flightsv1.StatePending, flightsv1.StateStalled, []string{
 			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonAdoptionRequired, flightsv1.ReasonBookingRefused,
 			flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused,
-			flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonPriceExceeded, flightsv1.ReasonQuotaExceeded,
 		}},
 		{flightsv1.StatePending, StateGone, []string{flightsv1.ReasonNotBooked}},
 		{flightsv1.StateBooking, flightsv1.StatePending, []string{flightsv1.ReasonBooking}},
 		{flightsv1.StateBooking, flightsv1.StateBooking, []string{
-			flightsv1.ReasonAccountChanged, flightsv1.ReasonOperationPending, flightsv1.ReasonOutcomeUnknown,
-			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooking, flightsv1.ReasonOperationPending,
+			flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
 		}},
 		{flightsv1.StateBooking, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
-		{flightsv1.StateBooking, flightsv1.StateCancelling, []string{flightsv1.ReasonBooking, flightsv1.ReasonCancelling}},
+		{flightsv1.StateBooking, flightsv1.StateCancelling, []string{
+			flightsv1.ReasonBooking, flightsv1.ReasonCancelling,
+		}},
 		{flightsv1.StateBooking, flightsv1.StateStalled, []string{
 			flightsv1.ReasonBookingRefused, flightsv1.ReasonOperationPending, flightsv1.ReasonOutcomeUnknown,
 		}},
 		{flightsv1.StateBooked, flightsv1.StateBooked, []string{
 			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooked, flightsv1.ReasonPolicyError,
-			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady, flightsv1.ReasonSuspended,
+			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting,
+			flightsv1.ReasonQuotaError, flightsv1.ReasonSuspended,
 		}},
 		{flightsv1.StateBooked, flightsv1.StateChanging, []string{flightsv1.ReasonChanging}},
 		{flightsv1.StateBooked, flightsv1.StateCancelling, []string{
 			flightsv1.ReasonAccountChanged, flightsv1.ReasonCancelled, flightsv1.ReasonCancelling,
-			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting,
 		}},
 		{flightsv1.StateBooked, flightsv1.StateStalled, []string{
 			flightsv1.ReasonChangeRefused, flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonDrifted,
 			flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonQuotaExceeded,
 		}},
 		{flightsv1.StateBooked, StateGone, []string{flightsv1.ReasonRetained}},
 		{flightsv1.StateChanging, flightsv1.StateBooked, []string{flightsv1.ReasonBooked, flightsv1.ReasonChanging}},
@@ -101,7 +107,7 @@ func ways() []way {
 		{flightsv1.StateCancelling, flightsv1.StateCancelling, []string{
 			flightsv1.ReasonAccountChanged, flightsv1.ReasonCancelled, flightsv1.ReasonCancelling,
 			flightsv1.ReasonOperationPending, flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound,
-			flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting,
 		}},
 		{flightsv1.StateCancelling, flightsv1.StateStalled, []string{
 			flightsv1.ReasonCancellationRefused, flightsv1.ReasonOutcomeUnknown,
@@ -111,7 +117,8 @@ func ways() []way {
 		}},
 		{flightsv1.StateStalled, flightsv1.StatePending, []string{
 			flightsv1.ReasonBooking, flightsv1.ReasonPolicyError, flightsv1.ReasonProviderNotFound,
-			flightsv1.ReasonProviderNotReady, flightsv1.ReasonSuspended,
+			flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting, flightsv1.ReasonQuotaError,
+			flightsv1.ReasonSuspended,
 		}},
 		{flightsv1.StateStalled, flightsv1.StateBooking, []string{
 			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooking, flightsv1.ReasonOperationPending,
@@ -119,17 +126,20 @@ func ways() []way {
 		}},
 		{flightsv1.StateStalled, flightsv1.StateBooked, []string{
 			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooked, flightsv1.ReasonChanging, flightsv1.ReasonPolicyError,
-			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady, flightsv1.ReasonSuspended,
+			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting,
+			flightsv1.ReasonQuotaError, flightsv1.ReasonSuspended,
 		}},
 		{flightsv1.StateStalled, flightsv1.StateChanging, []string{flightsv1.ReasonChanging}},
 		{flightsv1.StateStalled, flightsv1.StateCancelling, []string{
-			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooking, flightsv1.ReasonCancelled, flightsv1.ReasonCancelling,
-			flightsv1.ReasonProviderNotFound, flightsv1.ReasonProviderNotReady,
+			flightsv1.ReasonAccountChanged, flightsv1.ReasonBooking, flightsv1.ReasonCancelled,
+			flightsv1.ReasonCancelling, flightsv1.ReasonOutcomeUnknown, flightsv1.ReasonProviderNotFound,
+			flightsv1.ReasonProviderNotReady, flightsv1.ReasonQuotaCounting,
 		}},
 		{flightsv1.StateStalled, flightsv1.StateStalled, []string{
 			flightsv1.ReasonAdoptionRefused, flightsv1.ReasonAdoptionRequired, flightsv1.ReasonBookingRefused,
 			flightsv1.ReasonChangeRefused, flightsv1.ReasonCurrencyMismatch, flightsv1.ReasonDrifted,
 			flightsv1.ReasonPlaceRefused, flightsv1.ReasonPolicyRefused, flightsv1.ReasonPriceExceeded,
+			flightsv1.ReasonQuotaExceeded,
 		}},
 		{flightsv1.StateStalled, StateGone, []string{flightsv1.ReasonNotBooked, flightsv1.ReasonRetained}},
 	}

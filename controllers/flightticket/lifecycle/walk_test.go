@@ -38,7 +38,7 @@ func walk(t *rapid.T) {
 			break
 		}
 	}
-	w.api.faults, w.crashes, w.skew = false, false, 0
+	w.api.faults, w.crashes, w.skew, w.quota = false, false, 0, modelQuota{limit: 100}
 	calm(w)
 	finished(t, w)
 }
@@ -73,6 +73,10 @@ func meddle(t *rapid.T, w *world) {
 			w.ticket.status = flightsv1.FlightTicketStatus{ObservedGeneration: -1}
 			w.ticket.version++
 		}
+	case 7:
+		w.quota.others = int32(rapid.IntRange(95, 100).Draw(t, "seats that others have"))
+		w.quota.counting = rapid.Bool().Draw(t, "the quota is being counted")
+		w.quota.staying = rapid.Bool().Draw(t, "the quota keeps the ticket")
 	}
 }
 
@@ -80,6 +84,9 @@ func atMostOne(t *rapid.T, w *world) {
 	w.api.settle()
 	if live := w.api.live(w.names.Owner()); len(live) > 1 {
 		t.Fatalf("bought twice: %v\n%s", live, strings.Join(w.log, "\n"))
+	}
+	if len(w.beyond) > 0 {
+		t.Fatalf("%s\n%s", w.beyond[0], strings.Join(w.log, "\n"))
 	}
 }
 

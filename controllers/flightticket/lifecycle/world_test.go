@@ -37,6 +37,7 @@ type process struct {
 	skew   time.Duration // of its wall clock
 	looked time.Time
 	waits  lifecycle.Waits
+	kept   heardAt // by a pass that waits for a quota
 }
 
 // world is an API server with one ticket, a provider, a clock and a process that carries steps out and may die.
@@ -59,7 +60,9 @@ type world struct {
 	missing  bool   // the BookingProvider is
 	ceiling  money.Amount
 	holder   string // another ticket that holds what is to be adopted
-	resting  bool   // the last pass found nothing to do
+	quota    modelQuota
+	beyond   []string // what was done that the quota forbids
+	resting  bool     // the last pass found nothing to do
 	watcher  func(from, to flightsv1.FlightTicketStatus, step lifecycle.Step)
 	identity flightsv1.ProviderIdentity
 	log      []string
@@ -77,12 +80,13 @@ func newWorld(choose chooser) *world {
 		verdict:  lifecycle.Verdict{Kind: lifecycle.VerdictAllowed},
 		check:    func() {},
 		watcher:  func(_, _ flightsv1.FlightTicketStatus, _ lifecycle.Step) {},
+		quota:    modelQuota{limit: 100},
 		process:  &process{known: map[string]time.Time{}}, other: &process{known: map[string]time.Time{}},
 	}
 	w.api = &modelProvider{
 		now: func() time.Time { return w.clock }, choose: choose, answers: map[string]answer{}, cancelling: func() {},
 		broken:  map[string]*booking.CallError{},
-		timeout: 30 * time.Second, readLag: 20 * time.Second, process: 2 * time.Minute,
+		timeout: 30 * time.Second, readLag: 20 * time.Second, process: 2 * time.Minute, offers: 30 * time.Minute,
 	}
 	w.ticket = stored{
 		generation: 1, wanted: flightsv1.Order{Origin: "BOM", Destination: "LON", Seats: 2},
@@ -158,6 +162,7 @@ func (w *world) pass() time.Duration {
 	}
 	w.cached = w.ticket
 	o, at := w.observe(seen), seen.version
+	w.goOn(&o, at)
 	for range w.limit {
 		step := lifecycle.Next(o)
 		rest, over, err := w.act(&o, &at, step)
@@ -169,6 +174,7 @@ func (w *world) pass() time.Duration {
 			return time.Second
 		}
 		if over {
+			w.keep(step, o, at)
 			w.resting = step.Action == lifecycle.Nothing || step.Action == lifecycle.Wait && step.Cause == lifecycle.CauseLook
 			return rest
 		}
@@ -192,6 +198,7 @@ func (w *world) beside() {
 // restart loses what the process knew.
 func (w *world) restart(words string) {
 	w.note("%s", words)
+	w.kept = heardAt{}
 	w.fresh, w.known, w.looked, w.waits = "", map[string]time.Time{}, time.Time{}, nil
 }
 
@@ -221,11 +228,14 @@ func (w *world) carryOut(o *lifecycle.Observation, at *int, step lifecycle.Step)
 	case lifecycle.LookupOwner, lifecycle.Find, lifecycle.ReadBooking, lifecycle.Quote, lifecycle.Gate,
 		lifecycle.Admit, lifecycle.CheckHolders:
 		w.ask(o, step)
+	case lifecycle.CheckQuotas, lifecycle.HoldQuotas, lifecycle.Depart:
+		w.askQuotas(o, step)
 	case lifecycle.Send:
 		w.send(o)
 	case lifecycle.AddFinalizer, lifecycle.RemoveFinalizer:
 		ok := *at == w.ticket.version
 		if ok {
+			w.mayGo(o, step)
 			w.ticket.finalizer = step.Action == lifecycle.AddFinalizer
 			w.ticket.version++
 			if !w.ticket.finalizer {
@@ -240,6 +250,7 @@ func (w *world) carryOut(o *lifecycle.Observation, at *int, step lifecycle.Step)
 		if !w.write(o, at, step) {
 			return time.Second, true
 		}
+		w.mayCost(step)
 		w.fresh = ""
 		if step.Action == lifecycle.StartOperation {
 			w.fresh = o.Ticket.Status.Operation.ID
@@ -275,7 +286,7 @@ func (w *world) ask(o *lifecycle.Observation, step lifecycle.Step) {
 		o.Heard.Read = &lifecycle.Reading{AskedAt: w.now(), KnownFor: o.KnownFor, Booking: b, Err: err}
 	case lifecycle.Quote:
 		offer, err := w.api.quote()
-		o.Heard.Offer = &lifecycle.Quotation{Offer: offer, Err: err}
+		o.Heard.Offer = &lifecycle.Quotation{AskedAt: w.now(), Offer: offer, Err: err}
 	case lifecycle.CheckHolders:
 		o.Heard.Holder = &lifecycle.Holder{Ticket: w.holder}
 	case lifecycle.Admit:
