@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo dev test crash mutants model soak check cover generate programs
+.PHONY: help demo dev test crash mutants model soak stress bench-quota check cover generate programs
 
 # Only the race detector needs a C compiler; it turns cgo on for itself.
 export CGO_ENABLED := 0
@@ -13,7 +13,7 @@ GOLANGCI_LINT = go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golan
 NESTED = $(sort $(dir $(foreach mod,$(wildcard hack/*/go.mod),$(wildcard $(dir $(mod))*.go))))
 
 help: ## list what can be made
-	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Not `go run`: it turns every Ctrl-C into a failure.
 demo: ## play the whole story on a real control plane, then clean up. Needs Go. First time about 15 min, then under 1 min
@@ -30,8 +30,8 @@ test: programs ## all tests, with the race detector. Needs Go, gcc and git. Firs
 		echo "== go test in $$module"; (cd $$module && go test -vet=off -count=1 ./...); \
 	done
 
-crash: programs ## kill the controller at every point of its life; the booking API's ledger is the judge. Needs Go. 30 min, idle machine. RUN=NAME repeats one run
-	@CRASH='$(or $(RUN),all)' go test -vet=off -count=1 -timeout 90m -v -run '$(if $(RUN),TestKilledAtEveryPoint,TestKilledAtEveryPoint|TestReplicas)' \
+crash: programs ## kill the controller at every point of its life; the booking API's ledger is the judge. Needs Go. 20 min, idle machine. RUN=NAME repeats one run
+	@CRASH='$(or $(RUN),all)' go test -vet=off -count=1 -timeout 90m -v -run '$(if $(RUN),TestKilledAtEveryPoint,TestKilledAtEveryPoint|TestScenario11|TestReplicas)' \
 		./test/crash 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
 
 mutants: programs ## take each guard out; exits 0 only if a named test fails for each. Needs Go. 5 min
@@ -43,6 +43,13 @@ model: ## check the quota protocol with spin, as designed and with each rule tak
 soak: programs ## tickets under random faults (SOAK_DURATION, SOAK_TICKETS, SOAK_SEED), then a queue that drains (SOAK_WAITING, SOAK_RATE). Needs Go. 20 min
 	@SOAK_SEED=$${SOAK_SEED:-$$((RANDOM + 1))} SOAK_DURATION=$${SOAK_DURATION:-10m} SOAK_TICKETS=$${SOAK_TICKETS:-500} SOAK_WAITING=$${SOAK_WAITING:-2000} SOAK_RATE=$${SOAK_RATE:-30} SOAK_POLL=$${SOAK_POLL:-2m} \
 		go test -vet=off -count=1 -timeout 60m ./test/soak -v 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
+
+stress: programs ## 200 clients race for quotas while processes die (STRESS_DURATION, STRESS_SEED); SEEDS=n plays the scenarios instead, n times each. Needs Go. 20 min
+	@STRESS_SEED=$${STRESS_SEED:-$$((RANDOM + 1))} STRESS_DURATION=$${STRESS_DURATION:-10m} SEEDS='$(SEEDS)' \
+		go test -vet=off -count=1 -timeout 180m ./test/stress -v -run '$(if $(SEEDS),TestScenarios,TestQuotas)' 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
+
+bench-quota: programs ## creates a second with one hot bucket, against none and against a write a request; figures go to docs/bench.md. Needs Go, idle machine. 15 min
+	@BENCH_DOCS=$(CURDIR)/docs/bench.md go test -vet=off -count=1 -timeout 60m ./test/stress -run '^$$' -bench HotBucket -benchtime 1x
 
 check: ## formatting, conventions, fresh generated files, linters. Needs Go and git. First time about 6 min, then 1
 	@echo "== gofmt"

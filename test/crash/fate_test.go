@@ -57,6 +57,9 @@ type point struct {
 // same says whether two points are one.
 func (p point) same(other point) bool { return p.String() == other.String() }
 
+// atPace says whether it is a look at the provider, of which there are more or fewer in a run: how many is a matter of time.
+func (p point) atPace() bool { return p.name == "Account" || strings.Contains(p.name, "provider") }
+
 // String is fit for the name of a test: letters, digits and dashes.
 func (p point) String() string {
 	return fmt.Sprintf("%s-%d-%s", strings.ReplaceAll(p.name, " ", "-"), p.ordinal, p.fate)

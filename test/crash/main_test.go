@@ -17,6 +17,9 @@ import (
 
 const unknownOutcome = booking.Unknown
 
+// testsAtATime is how many tests run beside one another. Each has a controller or two, and a sweep has some more.
+const testsAtATime = 12
+
 // The installation that all tests of this package share.
 var (
 	house *installation.Installation
@@ -27,7 +30,7 @@ func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
 	// Most of these tests wait for a lease, a lag or a process; so more of them run at a time than there are processors.
-	os.Args = append(os.Args, fmt.Sprintf("-test.parallel=%d", sideBySide))
+	os.Args = append(os.Args, fmt.Sprintf("-test.parallel=%d", testsAtATime))
 	log.SetLogger(logr.Discard()) // the client logs warnings of the API server
 	ctx := context.Background()
 	var err error

@@ -16,6 +16,7 @@ import (
 // A namespace with tickets in every state is deleted, and what they depend on goes before it, after it or comes back. It
 // always ends, and nothing stays booked.
 func TestANamespaceEndsInAnyOrder(t *testing.T) {
+	t.Parallel()
 	for name, order := range map[string][]func(*leaving){
 		"with all there":                                     {(*leaving).deleteNamespace, (*leaving).release},
 		"the key gone before it, and restored":               {(*leaving).takeKey, (*leaving).deleteNamespace, (*leaving).release, (*leaving).restoreKey},

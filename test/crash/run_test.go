@@ -62,6 +62,8 @@ type job struct {
 	tale   tale
 	mode   mode
 	points []point
+	// again says that it missed its points once: what is done when two things happen at a time is not always the same.
+	again bool
 	// watchDelay is how far the controller's caches lag.
 	watchDelay time.Duration
 	// person says that somebody looks into the provider's books and decides what nothing else can find out. Without, the
@@ -93,10 +95,12 @@ func (j job) String() string {
 	return name
 }
 
-// slow says whether the run has to wait until an operation can't be sent any more, since nothing else proves that it was
-// not carried out.
+// slow says whether the run has to wait until an operation can't be sent any more: since nothing else proves that it was not
+// carried out, or because the word of a person is heeded only then.
 func (j job) slow() bool {
-	return slices.ContainsFunc(j.points, func(p point) bool { return p.unproven }) && j.mode.lookup && !j.mode.keys
+	return slices.ContainsFunc(j.points, func(p point) bool {
+		return !j.mode.keys && (p.unproven && j.mode.lookup || (p.unproven || p.name == "Book") && j.mode.blind() && j.person)
+	})
 }
 
 // run is a job that is being done.
@@ -105,6 +109,7 @@ type run struct {
 	job
 	script *script
 	ticket *follower
+	seat   *seat
 	// said are the operations that a person has decided about.
 	said map[string]bool
 
@@ -122,10 +127,10 @@ type verdict struct {
 	took    time.Duration
 }
 
-// do does a job, and judges it.
-func (j job) do(t *testing.T) verdict {
+// do does a job, and judges it. It begins in a seat, which may be nil.
+func (j job) do(t *testing.T, at *seat) verdict {
 	began := time.Now()
-	r := &run{job: j, script: newScript(j.points...), said: map[string]bool{}, verdict: verdict{faults: map[string]int{}}}
+	r := &run{job: j, seat: at, script: newScript(j.points...), said: map[string]bool{}, verdict: verdict{faults: map[string]int{}}}
 	r.place = newPlace(t, circumstances{
 		settings: j.mode.settings(), at: r.script.at, watchDelay: j.watchDelay, patience: 15 * time.Minute,
 	})
@@ -217,6 +222,11 @@ func (r *run) await(what string, holds func(ticket *flightsv1.FlightTicket, gone
 			}
 			r.decide(ticket)
 		}
+		if r.onlyWaits(ticket) {
+			r.seat.leave()
+		} else {
+			r.seat.take()
+		}
 		select {
 		case <-changed:
 			timer.Reset(quiet)
@@ -231,6 +241,15 @@ func (r *run) await(what string, holds func(ticket *flightsv1.FlightTicket, gone
 			return false
 		}
 	}
+}
+
+// onlyWaits says whether nothing can go on for a while, since an operation can still be sent or take effect.
+func (r *run) onlyWaits(ticket *flightsv1.FlightTicket) bool {
+	if ticket == nil || ticket.Status.Operation == nil || r.mode.keys {
+		return false
+	}
+	op := ticket.Status.Operation
+	return op.Outcome == string(unknownOutcome) && op.SettlesAt != nil && time.Until(op.SettlesAt.Time) > longWait
 }
 
 // helpless says whether a ticket waits for a person to say what became of its operation.

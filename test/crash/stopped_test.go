@@ -14,6 +14,7 @@ import (
 
 // SIGTERM comes while a call hangs.
 func TestScenario12StoppedInTheMiddle(t *testing.T) {
+	t.Parallel()
 	for name, settings := range ways() {
 		t.Run("the outcome is stored before the end, "+name, func(t *testing.T) {
 			s := newStory(t, settings)
@@ -60,6 +61,7 @@ func TestScenario12StoppedInTheMiddle(t *testing.T) {
 // The provider commits, gives no answer, and shows the booking only 20 s later. Nobody says that it failed, and nothing is
 // bought twice.
 func TestScenario13TheTimeOutThatHadSucceeded(t *testing.T) {
+	t.Parallel()
 	for name, settings := range ways() {
 		settings.ReadLag = metav1.Duration{Duration: 20 * time.Second}
 		for fault, effect := range map[string]simulator.Effect{

@@ -2,7 +2,6 @@ package crash
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -19,10 +18,8 @@ const (
 	sweepVariable = "CRASH"
 	// seedVariable chooses which few.
 	seedVariable = "CRASH_SEED"
-	// sideBySide is how many runs go on at a time.
-	sideBySide = 4
 	// few is how many points of a mode are in the short form.
-	few = 2
+	few = 1
 	// progressTime is how often the sweep says how far it is.
 	progressTime = 10 * time.Second
 	// statusWrite is what the proxy calls a write of a ticket's status.
@@ -44,7 +41,7 @@ func TestKilledAtEveryPoint(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", sweepVariable, err)
 		}
-		s.each([]job{j})
+		s.each([]job{j}, alone)
 	}
 	s.table()
 }
@@ -64,26 +61,27 @@ type result struct {
 	verdict
 }
 
-// all does everything: each tale undisturbed, then each point of it, then pairs of points.
+// repeats says whether a run is done again, since it did not come to its points.
+func (r result) repeats() bool { return r.missed && !r.again && len(r.faults) == 0 }
+
+// all does everything: each tale undisturbed, then each point of it, then pairs of points. Nothing waits for the end of a
+// round: what follows from a run is done as soon as it is over.
 func (s *sweep) all() {
+	lookup := modes()[slices.IndexFunc(modes(), func(m mode) bool { return m.name == "lookup-only" })]
 	var references []job
+	for _, t := range tales()[1:] { // first those whose pairs take longest
+		references = append(references, job{tale: t, mode: lookup})
+	}
+	references = append(references, job{tale: taleNamed("whole-life"), mode: lookup, watchDelay: watchDelay})
 	for _, m := range modes() {
 		references = append(references, job{tale: taleNamed("whole-life"), mode: m, person: true})
 	}
-	lookup := modes()[slices.IndexFunc(modes(), func(m mode) bool { return m.name == "lookup-only" })]
-	for _, t := range tales()[1:] {
-		references = append(references, job{tale: t, mode: lookup})
-	}
-	slowly := job{tale: taleNamed("whole-life"), mode: lookup, watchDelay: watchDelay}
-	var singles []job
-	for _, r := range s.each(append(references, slowly)) {
-		singles = append(singles, r.points()...)
-	}
-	var pairs []job
-	for _, r := range s.each(slowFirst(singles)) {
-		pairs = append(pairs, r.pairs()...)
-	}
-	s.each(slowFirst(pairs))
+	s.each(references, func(r result) []job {
+		if len(r.job.points) == 0 {
+			return r.points()
+		}
+		return r.pairs()
+	})
 }
 
 // sample does a few runs of each mode, none of which has to wait until an operation can't be sent any more.
@@ -92,23 +90,27 @@ func (s *sweep) sample() {
 	if err != nil {
 		s.Fatalf("%s: %v", seedVariable, err)
 	}
-	dice := rand.New(rand.NewPCG(seed, seed))
-	var references, chosen []job
+	s.Logf("%s=%d", seedVariable, seed)
+	var references []job
 	for _, m := range modes() {
 		references = append(references, job{tale: taleNamed("whole-life"), mode: m})
 	}
-	for _, r := range s.each(references) {
+	s.each(references, func(r result) []job {
+		if len(r.job.points) > 0 {
+			return nil
+		}
+		var chosen []job
 		for _, p := range always() {
 			chosen = append(chosen, r.with(p))
 		}
 		quick := slices.DeleteFunc(r.points(), func(j job) bool {
 			return j.slow() || slices.ContainsFunc(always(), j.points[0].same)
 		})
+		// Dice of its own for each mode: which one is over first is left to chance.
+		dice := rand.New(rand.NewPCG(seed, uint64(slices.Index(modes(), r.mode)))) //nolint:gosec // an index
 		dice.Shuffle(len(quick), func(i, k int) { quick[i], quick[k] = quick[k], quick[i] })
-		chosen = append(chosen, quick[:min(few, len(quick))]...)
-	}
-	s.Logf("%s=%d", seedVariable, seed)
-	s.each(chosen)
+		return append(chosen, quick[:min(few, len(quick))]...)
+	})
 }
 
 // always are the points that are in every sample: what is paid for happens there.
@@ -120,32 +122,13 @@ func always() []point {
 	}
 }
 
-// each does jobs, some at a time, and returns what came of them in their order.
-func (s *sweep) each(jobs []job) []result {
-	stop := s.progressing(len(jobs))
-	defer stop()
-	results := make([]result, len(jobs))
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(sideBySide, len(jobs)) {
-		workers.Go(func() {
-			for i := range next {
-				results[i] = s.one(jobs[i])
-			}
-		})
-	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
-	workers.Wait()
-	return results
-}
+// alone is a run from which nothing follows.
+func alone(result) []job { return nil }
 
 // one does one job as a test of its own.
-func (s *sweep) one(j job) result {
+func (s *sweep) one(j job, at *seat) result {
 	r := result{job: j}
-	ok := s.Run(j.String(), func(t *testing.T) { r.verdict = j.do(t) })
+	ok := s.Run(j.String(), func(t *testing.T) { r.verdict = j.do(t, at) })
 	if !ok && len(r.faults) == 0 {
 		r.faults = map[string]int{broken: 1}
 	}
@@ -153,42 +136,6 @@ func (s *sweep) one(j job) result {
 	defer s.mu.Unlock()
 	s.results = append(s.results, r)
 	return r
-}
-
-// progressing says how far a round is, every now and then, until stop is called.
-func (s *sweep) progressing(jobs int) (stop func()) {
-	began := len(s.results)
-	over := make(chan struct{})
-	var telling sync.WaitGroup
-	telling.Go(func() {
-		ticker := time.NewTicker(progressTime)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ticker.C:
-				s.say(began, jobs)
-			case <-over:
-				return
-			}
-		}
-	})
-	return func() {
-		close(over)
-		telling.Wait()
-	}
-}
-
-func (s *sweep) say(began, jobs int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	wrong := 0
-	for _, r := range s.results {
-		if len(r.faults) > 0 {
-			wrong++
-		}
-	}
-	fmt.Fprintf(s.progress, "%s: %d of %d runs of this round done, %d of all failed\n",
-		time.Since(s.began).Round(time.Second), len(s.results)-began, jobs, wrong)
 }
 
 // points are the jobs in which something happens at one request of an undisturbed run.
@@ -257,7 +204,7 @@ func (r result) pairs() []job {
 	chapter := r.chapterOf(r.job.points[0])
 	var jobs []job
 	for i, e := range r.lives[1] {
-		if e.chapter != chapter || e.Name == "Account" || strings.Contains(e.Name, "provider") {
+		if e.chapter != chapter || (point{name: e.Name}).atPace() {
 			continue
 		}
 		for _, f := range r.fatesOf(e) {
@@ -273,13 +220,4 @@ func (r result) chapterOf(p point) string {
 		return ""
 	}
 	return r.lives[0][i].chapter
-}
-
-// slowFirst puts those runs at the front that take longest, so that none of them is waited for at the end.
-func slowFirst(jobs []job) []job {
-	slices.SortStableFunc(jobs, func(a, b job) int {
-		rank := map[bool]int{true: 0, false: 1}
-		return rank[a.slow()] - rank[b.slow()]
-	})
-	return jobs
 }
