@@ -59,6 +59,7 @@ var forbiddenDependencies = []struct{ pkg, forbidden, why string }{
 	{"cmd/controller", module + "/internal/booking/simulator", "a simulator has no place in a shipped program"},
 	{"cmd/controller", "sigs.k8s.io/controller-runtime/pkg/envtest", "test machinery has no place in a shipped program"},
 	{"cmd/kubectl-flights/exit", "k8s.io/client-go", "commands that work offline end in the same way"},
+	{"cmd/kubectl-flights/ledger", "k8s.io/client-go", "what a person may read is found out elsewhere, and never guessed"},
 	{"cmd/kubectl-flights", module + "/internal/booking/rest", "a decision about a ticket is written, never carried out here"},
 	{"cmd/controller", module + "/webhooks", "the controller serves no admission"},
 }

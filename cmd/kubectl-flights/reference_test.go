@@ -18,7 +18,7 @@ The plugin for what people do with tickets beyond apply, get and delete. Build i
 
 ` + "```text" + `
 go build -o ~/bin/kubectl-flights ./cmd/kubectl-flights
-cp cmd/kubectl-flights/kubectl_complete-flights ~/bin/   # kubectl's own completion then completes names of tickets
+cp cmd/kubectl-flights/kubectl_complete-flights ~/bin/   # kubectl's own completion then completes names of tickets and policies
 ` + "```" + `
 
 Which page of the [runbooks](runbooks/README.md) tells when to use a command is said by the ticket's reason.

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	about = `Decide about FlightTickets that can't go on by themselves, and ask the controller to look at one now.
+	about = `See what is left of quotas, decide about FlightTickets that can't go on by themselves, and ask the controller to look at
+one now.
 
 The commands write nothing but annotations, which the webhook checks against RBAC: adopt, resolve and retain each take the
 verb of their name on the ticket. docs/runbooks has a page for each reason with which a ticket can be Stalled.
@@ -20,6 +21,9 @@ verb of their name on the ticket. docs/runbooks has a page for each reason with 
 Exit codes: 0 done, 1 refused or failed, 2 the command line makes no sense.`
 	examples = `  # what does a ticket wait for?
   kubectl get flighttickets -o wide
+
+  # what is left of the quotas here?
+  kubectl flights quota
 
   # the provider says that the booking was never made
   kubectl flights resolve my-flight-ticket --not-done
@@ -32,7 +36,7 @@ Exit codes: 0 done, 1 refused or failed, 2 the command line makes no sense.`
 func newRoot(streams genericiooptions.IOStreams, version string) *cobra.Command {
 	root := &cobra.Command{
 		Use:     "kubectl-flights",
-		Short:   "Decide about FlightTickets and ask for another look",
+		Short:   "See quotas, decide about FlightTickets and ask for another look",
 		Long:    about,
 		Example: examples,
 		// What is no command comes here as an argument.

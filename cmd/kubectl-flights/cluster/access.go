@@ -32,30 +32,39 @@ func newAccess(streams genericiooptions.IOStreams) *access {
 
 func (a *access) addFlags(c *cobra.Command) { a.flags.AddFlags(c.Flags()) }
 
-// open makes the client, and finds the namespace: the flag's, or the context's.
+// open leads to the tickets of a namespace.
 func (a *access) open() (*tickets, error) {
+	c, namespace, err := a.connect()
+	if err != nil {
+		return nil, err
+	}
+	return &tickets{client: c, namespace: namespace}, nil
+}
+
+// connect makes the client, and finds the namespace: the flag's, or the context's.
+func (a *access) connect() (c client.WithWatch, namespace string, err error) {
 	config, err := a.flags.ToRESTConfig()
 	if err != nil {
-		return nil, fmt.Errorf("load the kubeconfig: %w", err)
+		return nil, "", fmt.Errorf("load the kubeconfig: %w", err)
 	}
-	namespace, _, err := a.flags.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err = a.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
-		return nil, fmt.Errorf("find the namespace: %w", err)
+		return nil, "", fmt.Errorf("find the namespace: %w", err)
 	}
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NewWarningWriter(a.streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	scheme, mapper, err := kinds()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
+	c, err = client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("make a client: %w", err)
+		return nil, "", fmt.Errorf("make a client: %w", err)
 	}
-	return &tickets{client: c, namespace: namespace}, nil
+	return c, namespace, nil
 }
 
-// kinds knows tickets without asking the API server what it serves.
+// kinds knows what the commands read without asking the API server what it serves.
 func kinds() (*runtime.Scheme, meta.RESTMapper, error) {
 	scheme := runtime.NewScheme()
 	if err := flightsv1.AddToScheme(scheme); err != nil {
@@ -63,6 +72,8 @@ func kinds() (*runtime.Scheme, meta.RESTMapper, error) {
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(flightsv1.GroupVersion.WithKind("FlightTicket"), meta.RESTScopeNamespace)
+	mapper.Add(flightsv1.GroupVersion.WithKind("QuotaBucket"), meta.RESTScopeNamespace)
+	mapper.Add(flightsv1.GroupVersion.WithKind("FlightPolicy"), meta.RESTScopeRoot)
 	return scheme, mapper, nil
 }
 

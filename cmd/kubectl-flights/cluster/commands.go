@@ -9,7 +9,7 @@ import (
 
 // Commands returns all commands that talk to a cluster, to be put below the root.
 func Commands(streams genericiooptions.IOStreams) []*cobra.Command {
-	return []*cobra.Command{newAdopt(streams), newResolve(streams), newRetain(streams), newSync(streams)}
+	return []*cobra.Command{newAdopt(streams), newQuota(streams), newResolve(streams), newRetain(streams), newSync(streams)}
 }
 
 // one demands the name of one ticket.
@@ -29,6 +29,14 @@ func some(_ *cobra.Command, args []string) error {
 		if name == "" {
 			return exit.Usagef("the name of a ticket is empty")
 		}
+	}
+	return nil
+}
+
+// noNames refuses arguments where flags say what is wanted.
+func noNames(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usagef("%s takes no names, so %q says nothing; see the flags", c.Name(), args[0])
 	}
 	return nil
 }

@@ -111,5 +111,5 @@ func (o *syncOptions) explain(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("the controller did not look at it within %s; the request stands. Is it running? "+
-		"See kubectl --namespace flight-operator-system get deployment flight-controller", o.timeout)
+		"See kubectl --namespace "+operatorNamespace+" get deployment flight-controller", o.timeout)
 }
