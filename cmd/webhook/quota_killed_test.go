@@ -38,6 +38,9 @@ func runChild(arguments string) int {
 // spawn runs the program as a process, waits until it is ready, and returns what kills it.
 func (w *webhookProgram) spawn(t *testing.T) (kill func()) {
 	t.Helper()
+	if _, err := processLogger(); err != nil { // this process's clients want one too
+		t.Fatal(err)
+	}
 	o := w.options
 	args, err := json.Marshal([]string{
 		"--kubeconfig", o.Kubeconfig, "--tls-dir", o.TLSDir, "--replica", o.replica, "--drain", "0s", "--webhook-bind-address", o.webhookBindAddress,
