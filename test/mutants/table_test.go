@@ -19,7 +19,7 @@ type mutant struct {
 func table() []mutant {
 	var all []mutant
 	for _, part := range [][]mutant{
-		beforeTheRecord(), record(), send(), outcome(), end(), person(), client(), ledger(),
+		beforeTheRecord(), record(), send(), outcome(), end(), person(), client(), ledger(), gate(),
 	} {
 		all = append(all, part...)
 	}
