@@ -54,9 +54,13 @@ func run(m *testing.M) int {
 	return code
 }
 
+// requestLife is how long quotas wait for requests that are on their way. The tests' own are answered before they go on, and
+// a quota of theirs concerns one test.
+const requestLife = "--request-life=5s"
+
 // build starts an installation of the tests' own.
 func build() (leave func() error, err error) {
-	i, err := installation.Start(context.Background(), installation.Options{Progress: os.Stderr, Audit: true})
+	i, err := installation.Start(context.Background(), installation.Options{Progress: os.Stderr, Audit: true, ControllerArgs: []string{requestLife}})
 	if err != nil {
 		return nil, err
 	}
