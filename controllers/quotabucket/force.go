@@ -72,7 +72,7 @@ func (f force) counted(o observation, uid types.UID) bool {
 // fits.
 func (f force) shownBy(b *flightsv1.QuotaBucket) bool {
 	page := quota.Open(b)
-	return page.CountedBy(f.generation) && page.CountedSince(f.floor) && !(page.Held() > b.Limit && len(b.Entries) > 0)
+	return page.CountedBy(f.generation) && page.CountedSince(f.floor) && (page.Held() <= b.Limit || len(b.Entries) == 0)
 }
 
 // waiting says in words what a policy that is not in force waits for.

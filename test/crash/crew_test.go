@@ -91,7 +91,7 @@ func shift(queue *[]job) job {
 
 func (c *crew) ended(r result) {
 	if r.repeats() {
-		r.job.again = true
+		r.again = true
 		c.add([]job{r.job})
 	} else {
 		c.add(c.follow(r))

@@ -163,7 +163,7 @@ func (p *play) reviewedTwice(seed int) error {
 		return err
 	}
 	if sum(said) != sum(told) {
-		return fmt.Errorf("a dry run is told %q, the request %q", said, told)
+		return fmt.Errorf("a dry run is told %q, the request %q", said.Error(), told.Error())
 	}
 	if got, err := p.create(1, "last", center, 1); got != admitted {
 		return want("the last seat, though dry runs asked for it", admitted, got, err)

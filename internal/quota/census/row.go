@@ -104,6 +104,6 @@ func entry(t *flightsv1.FlightTicket, c quota.Claim) quota.Ticket {
 	return quota.Ticket{
 		Name: types.NamespacedName{Namespace: t.Namespace, Name: t.Name}, UID: t.UID, Generation: t.Generation,
 		Revision: t.ResourceVersion, Amount: c.Amount, Outlived: Outlived(t, c),
-		Created: t.CreationTimestamp.Time.Truncate(time.Second), Committed: committed(t),
+		Created: t.CreationTimestamp.Truncate(time.Second), Committed: committed(t),
 	}
 }

@@ -120,7 +120,7 @@ func (w *worker) believable(ctx context.Context, batch []*request) []*request {
 	said := map[quota.Claim]error{}
 	var rest []*request
 	for _, r := range batch {
-		if r.reservation != nil && !(w.bucket != nil && quota.CountedBy(w.bucket, r.reservation.PolicyGeneration)) {
+		if r.reservation != nil && (w.bucket == nil || !quota.CountedBy(w.bucket, r.reservation.PolicyGeneration)) {
 			if err := w.asked(ctx, said, r.reservation.Claim); err != nil {
 				r.answer(answer{err: err})
 				continue
