@@ -37,6 +37,7 @@ func story() []step {
 		{"Three seats instead of two: the same booking is changed", ticketChanged},
 		{"A place that nobody knows, and one that means several, are refused", placesRefused},
 		{"A policy with a typing error is refused, with line, column and the fields that exist", typoRefused},
+		{"A quota refuses what would pass its limit, and deleting makes room", quotaHolds},
 		{"The credential is rotated: tickets wait, then go on without a restart", credentialRotated},
 		{"Deleted tickets are cancelled at the provider, and then go", ticketsCancelled},
 		{"The ledger: nothing was bought twice, nothing is left behind", ledgerClean},
@@ -46,7 +47,9 @@ func story() []step {
 // demo plays the story. It returns an error unless every step came out right.
 func demo(ctx context.Context, out io.Writer) (err error) {
 	began := time.Now()
-	i, err := installation.Start(ctx, installation.Options{Progress: out, Settings: providerManners()})
+	i, err := installation.Start(ctx, installation.Options{
+		Progress: out, Settings: providerManners(), ControllerArgs: []string{demoRequestLife},
+	})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,6 +41,8 @@ func (s *stage) apply(ctx context.Context, manifest string) (string, error) {
 func (s *stage) run(ctx context.Context, stdin string, args ...string) (string, error) {
 	cmd := s.Plane.KubectlCommand(ctx, args...)
 	cmd.Stdin = strings.NewReader(stdin)
+	// kubectl looks for its plugins on the PATH.
+	cmd.Env = append(cmd.Env, "PATH="+filepath.Dir(s.PluginPath())+string(os.PathListSeparator)+os.Getenv("PATH"))
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := cmd.Run()
