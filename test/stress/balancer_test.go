@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -92,6 +93,19 @@ func (b *balancer) use(targets ...string) {
 	for c := range b.pipes {
 		_ = c.Close()
 	}
+}
+
+// out takes a webhook that isn't ready from those that new connections go to, and in puts it back: what endpoints do.
+func (b *balancer) out(target string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.targets = slices.DeleteFunc(slices.Clone(b.targets), func(t string) bool { return t == target })
+}
+
+func (b *balancer) in(target string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.targets = append(slices.Clone(b.targets), target)
 }
 
 func (b *balancer) keep(connections ...net.Conn) bool {

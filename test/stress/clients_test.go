@@ -18,8 +18,6 @@ const (
 	people  = 20  // whose names they use
 	slots   = 5   // tickets that a client may have
 	shared  = 40  // names that all clients share
-	// longestPause is how long a client rests at the most between two requests.
-	longestPause = 300 * time.Millisecond
 	// requestTime bounds one request, as kubectl does not and a person would.
 	requestTime = 30 * time.Second
 
@@ -58,10 +56,11 @@ type racer struct {
 	dice   *rand.Rand
 	diary  *diary
 	year   int
+	pause  time.Duration // how long it rests at the most between two requests
 }
 
 // race lets all clients work until the context ends.
-func race(ctx context.Context, c *town, seed uint64, d *diary) error {
+func race(ctx context.Context, c *town, p plan, d *diary) error {
 	var persons []client.Client
 	for n := range people {
 		person, err := c.person(fmt.Sprintf("traveller-%d", n))
@@ -74,7 +73,7 @@ func race(ctx context.Context, c *town, seed uint64, d *diary) error {
 	for n := range clients {
 		r := &racer{
 			number: n, client: persons[n%people], diary: d, year: time.Now().Year() + 1,
-			dice: rand.New(rand.NewPCG(seed, uint64(1000+n))), //nolint:gosec // repeatable
+			dice: rand.New(rand.NewPCG(p.seed, uint64(1000+n))), pause: p.pause, //nolint:gosec // repeatable
 		}
 		racing.Go(func() { r.run(ctx) })
 	}
@@ -91,7 +90,7 @@ func (r *racer) run(ctx context.Context) {
 		namespace, err := r.do(one, what)
 		r.diary.note(what, namespace, asked, err)
 		cancel()
-		pause(ctx, time.Duration(r.dice.Int64N(int64(longestPause))))
+		pause(ctx, time.Duration(r.dice.Int64N(int64(r.pause))))
 	}
 }
 

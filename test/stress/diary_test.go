@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -57,7 +55,7 @@ func (d *diary) note(what action, namespace string, asked time.Time, err error) 
 	d.counts[what][a]++
 	switch {
 	case a == noRoom:
-		d.refusals = append(d.refusals, refusalsIn(err.Error(), namespace, asked, answered)...)
+		d.refusals = append(d.refusals, history.Refusals(err.Error(), namespace, asked, answered)...)
 	case a == unexpected:
 		d.strange[err.Error()]++
 	case a == admitted && what != deletes && what != tries:
@@ -84,7 +82,7 @@ func meaning(err error) answer {
 		return overtaken
 	case strings.Contains(text, "failed calling webhook"), errors.Is(err, errNoAnswer(err)):
 		return unreachable
-	case strings.Contains(text, "try again"):
+	case apierrors.IsTooManyRequests(err), strings.Contains(text, "nothing was stored, retry"):
 		return again
 	case strings.Contains(text, "being deleted"):
 		return leaving
@@ -98,26 +96,6 @@ func errNoAnswer(err error) error {
 		return err
 	}
 	return errors.New("an answer")
-}
-
-// refusal is how a quota refuses.
-var refusal = regexp.MustCompile(`quota \\?"([^"\\]+)\\?" of policy (\S+) has no room: requested (\d+)(?: in place of (\d+))?, limit (\d+), ` +
-	`used (\d+), reserved (\d+)(?:, kept for tickets that are gone (\d+))?`)
-
-// refusalsIn are the quotas that an answer names. The policies' UIDs are filled in later.
-func refusalsIn(text, namespace string, asked, answered time.Time) []history.Refusal {
-	var found []history.Refusal
-	for _, parts := range refusal.FindAllStringSubmatch(text, -1) {
-		number := func(i int) int64 {
-			n, _ := strconv.ParseInt(cmp.Or(parts[i], "0"), 10, 64) // digits
-			return n
-		}
-		found = append(found, history.Refusal{
-			Place: history.Place{Policy: parts[2], Key: parts[1], Namespace: namespace}, Asked: asked, Answered: answered,
-			Requested: number(3), Old: number(4), Limit: number(5), Used: number(6), Reserved: number(7), Retained: number(8),
-		})
-	}
-	return found
 }
 
 // placed completes the buckets of the refusals: their policy's UID, and no namespace for those of the whole cluster. Of

@@ -23,6 +23,9 @@ type plan struct {
 	// duration is how long the clients race (STRESS_DURATION), seed what is drawn from (STRESS_SEED).
 	duration time.Duration
 	seed     uint64
+	// pause is how long a client rests at the most between two requests (STRESS_PAUSE): the more the machine has to do
+	// besides, the longer, or nothing is measured but how webhooks time out.
+	pause time.Duration
 	// scenarios is how often each scenario is played (SEEDS).
 	scenarios int
 }
@@ -69,16 +72,20 @@ func readPlan() (p plan, err error) {
 		}
 		return n
 	}
-	p = plan{
-		duration: time.Minute, seed: uint64(number("STRESS_SEED", 1)), //nolint:gosec // it is positive
-		scenarios: number("SEEDS", 20),
-	}
-	if text := os.Getenv("STRESS_DURATION"); text != "" {
+	span := func(name string, short time.Duration) time.Duration {
+		text := os.Getenv(name)
+		if text == "" {
+			return short
+		}
 		d, wrong := time.ParseDuration(text)
 		if wrong != nil || d <= 0 {
-			return p, fmt.Errorf("STRESS_DURATION is %q: use a duration such as 10m", text)
+			err = fmt.Errorf("%s is %q: use a duration such as 10m", name, text)
 		}
-		p.duration = d
+		return d
+	}
+	p = plan{
+		duration: span("STRESS_DURATION", time.Minute), seed: uint64(number("STRESS_SEED", 1)), //nolint:gosec // it is positive
+		pause: span("STRESS_PAUSE", 4*time.Second), scenarios: number("SEEDS", 20),
 	}
 	return p, err
 }

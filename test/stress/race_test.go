@@ -49,7 +49,7 @@ func TestQuotasHoldUnderAnyRace(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := race(ctx, city, chosen.seed, d); err != nil {
+	if err := race(ctx, city, chosen, d); err != nil {
 		t.Error(err)
 	}
 	working.Wait()

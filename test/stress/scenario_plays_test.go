@@ -173,7 +173,7 @@ func (p *play) reviewedTwice(seed int) error {
 
 // sum is what a refusal says, however much of it has been counted meanwhile.
 func sum(err error) string {
-	said := refusalsIn(err.Error(), "", time.Time{}, time.Time{})
+	said := history.Refusals(err.Error(), "", time.Time{}, time.Time{})
 	text := ""
 	for _, r := range said {
 		text += fmt.Sprint(r.Place, r.Requested, r.Limit, r.Used+r.Reserved, r.Retained)

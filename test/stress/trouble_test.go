@@ -44,9 +44,11 @@ func (t *trouble) kill(ctx context.Context) error {
 			return nil
 		}
 		victim := t.town.webhooks[t.dice.IntN(len(t.town.webhooks))]
+		t.town.balancer.out(victim.Address)
 		if err := t.revive(ctx, victim); err != nil {
 			return err
 		}
+		t.town.balancer.in(victim.Address)
 		t.mu.Lock()
 		t.killed++
 		t.mu.Unlock()
@@ -121,7 +123,8 @@ func (t *trouble) change(ctx context.Context, span time.Duration) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err := s.do(ctx); err != nil {
+		// What has begun is done, also when the race is over meanwhile.
+		if err := s.do(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Errorf("%s: %w", s.what, err)
 		}
 		t.mu.Lock()
@@ -158,8 +161,10 @@ func recreateKept(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// insist tries until it succeeds: webhooks are being killed.
+// insist tries until it succeeds, for as long as anything may take: webhooks are being killed.
 func insist(ctx context.Context, do func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	var last error
 	for {
 		if last = do(); last == nil || ctx.Err() != nil {

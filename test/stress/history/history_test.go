@@ -184,3 +184,23 @@ func TestWhatWasChargedForNothingIsMeasured(t *testing.T) {
 		t.Errorf("batches %v", sizes)
 	}
 }
+
+func TestARefusalIsReadFromItsWords(t *testing.T) {
+	text := `admission webhook "validate.flighttickets.flights.com" denied the request: team-a: quota "2027-03" has no room: requested 2, ` +
+		`limit 4, used 0, reserved 3, left 1; it resets at 2027-04-01 00:00 UTC; ask for less; stress-kept: quota "kept-1" has no room: ` +
+		`requested 3 in place of 2, limit 10, used 5, reserved 1, kept for tickets that are gone 4, left 0; it never resets`
+	got := history.Refusals(text, "team", at(1), at(2))
+	want := []history.Refusal{
+		{
+			Place: history.Place{Policy: "team-a", Key: "2027-03", Namespace: "team"}, Asked: at(1), Answered: at(2),
+			Requested: 2, Limit: 4, Reserved: 3,
+		},
+		{
+			Place: history.Place{Policy: "stress-kept", Key: "kept-1", Namespace: "team"}, Asked: at(1), Answered: at(2),
+			Requested: 3, Old: 2, Limit: 10, Used: 5, Reserved: 1, Retained: 4,
+		},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("read %+v", got)
+	}
+}
