@@ -90,8 +90,12 @@ func decide(o observation) plan {
 		case b.Scope == flightsv1.QuotaScopeNamespace && o.ending[b.Namespace], o.gone[b.PolicyUID]:
 			p.remove = append(p.remove, removal{placeOf(b), true})
 			continue
-		case !serves || f.failing:
+		case !serves:
 			held[b.PolicyUID] = true
+			continue
+		case f.failing: // entries age all the same
+			held[b.PolicyUID] = true
+			p.entries(o, b)
 			continue
 		}
 		if !closed(b, f.generation) {
