@@ -76,18 +76,32 @@ func TestTheBuiltInRolesCoverTickets(t *testing.T) {
 	for _, role := range []string{"view", "edit", "admin"} {
 		s.Do("", "create", "rolebinding", role, "--clusterrole="+role, "--user="+role+"er")
 	}
+	reader := "reads-policies-" + s.Namespace
+	s.Do("", "create", "clusterrolebinding", reader, "--clusterrole=flights-policy-view", "--user="+reader)
+	t.Cleanup(func() {
+		if out, err := house.kubectl("delete", "clusterrolebinding", reader); err != nil {
+			t.Errorf("clean up: %v: %s", err, out)
+		}
+	})
 	for _, c := range []struct {
 		user, may string
 		want      bool
 	}{
 		{"viewer", "list flighttickets", true},
 		{"viewer", "create flighttickets", false},
+		{"viewer", "list quotabuckets", true},
+		{"viewer", "list quotabuckets -n flight-operator-system", false},
+		{"viewer", "list flightpolicies", false},
+		{reader, "list flightpolicies", true},
+		{reader, "create flightpolicies", false},
+		{reader, "list quotabuckets", false},
 		{"editer", "create flighttickets", true},
 		{"editer", "delete flighttickets", true},
 		{"editer", "update flighttickets --subresource=status", false},
 		{"editer", "create flightpolicies", false},
 		{"adminer", "patch flighttickets", true},
 		{"adminer", "update flighttickets --subresource=status", false},
+		{"adminer", "update quotabuckets", false},
 		{"adminer", "create bookingproviders", false},
 	} {
 		t.Run(c.user+" "+c.may, func(t *testing.T) {
