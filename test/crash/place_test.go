@@ -8,8 +8,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking/simulator"
@@ -129,6 +131,25 @@ func (p *place) abandon() {
 		if err := client.IgnoreNotFound(p.Client.Patch(ctx, object, patch)); err != nil {
 			p.Errorf("clean up: %v", err)
 		}
+	}
+}
+
+// Apply applies a manifest as kubectl does on the server's side, without a process of its own: these tests start enough.
+func (p *place) Apply(manifest string) {
+	p.Helper()
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
+		p.Fatal(err)
+	}
+	namespaced, err := p.Client.IsObjectNamespaced(object)
+	if err != nil {
+		p.Fatal(err)
+	}
+	if namespaced {
+		object.SetNamespace(p.Namespace)
+	}
+	if err := p.Client.Apply(p.Context, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("user")); err != nil {
+		p.Fatal(err)
 	}
 }
 
