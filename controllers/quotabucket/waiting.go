@@ -2,6 +2,7 @@ package quotabucket
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -33,12 +34,16 @@ func (g *Gate) wake(o observation) {
 	if len(g.waiters) == 0 {
 		return
 	}
-	r := room{gate: g, quotas: o.quotas, buckets: map[place]*flightsv1.QuotaBucket{}, taken: map[place]int64{}, tickets: map[place][]quota.Ticket{}}
+	r := room{gate: g, quotas: o.quotas, buckets: map[place]*flightsv1.QuotaBucket{}, taken: map[place]int64{}, books: map[place]book{}}
 	for _, b := range o.buckets {
 		r.buckets[placeOf(b)] = b
 	}
 	waiting := make([]waiter, 0, len(g.waiters))
-	for _, w := range g.waiters {
+	for name, w := range g.waiters {
+		if !g.census.Shows(name, w.ticket.UID) {
+			delete(g.waiters, name) // it is gone
+			continue
+		}
 		waiting = append(waiting, w)
 	}
 	slices.SortFunc(waiting, func(a, b waiter) int {
@@ -62,8 +67,30 @@ type room struct {
 	gate    *Gate
 	quotas  map[types.UID]facts
 	buckets map[place]*flightsv1.QuotaBucket
-	tickets map[place][]quota.Ticket
+	books   map[place]book
 	taken   map[place]int64 // by tickets that are woken in this round
+}
+
+// book is a bucket with its tickets, gathered once for all that wait for it.
+type book struct {
+	page    *quota.Page
+	shown   quota.Snapshot
+	tickets []quota.Ticket
+}
+
+// book opens a bucket of which the cache knows; false if it knows of none.
+func (r *room) book(at place) (book, bool) {
+	if open, is := r.books[at]; is {
+		return open, true
+	}
+	b := r.buckets[at]
+	if b == nil {
+		return book{}, false
+	}
+	s := r.gate.withGrants(r.gate.census.Snapshot(at, b.PolicyUID, b.Entries))
+	open := book{page: quota.Open(b), shown: s, tickets: slices.Collect(s.Tickets)}
+	r.books[at] = open
+	return open, true
 }
 
 // hasRoom reports whether a ticket would be told something else, and takes what it needs.
@@ -80,11 +107,8 @@ func (r *room) hasRoom(w waiter) bool {
 	}
 	for _, c := range w.asks.atBooking.Claims {
 		at := c.Place(w.ticket.Name.Namespace, r.gate.OperatorNamespace)
-		b := r.buckets[at]
-		if b == nil {
-			continue // it may be made at the next attempt
-		}
-		if quota.CountedBy(b, c.PolicyGeneration) && quota.Open(b).Held()+r.taken[at]+c.Amount > c.Limit {
+		open, is := r.book(at) // one that isn't there may be made at the next attempt
+		if is && (!open.page.CountedBy(c.PolicyGeneration) || open.page.Held()+r.taken[at]+c.Amount > c.Limit) {
 			return false
 		}
 	}
@@ -94,20 +118,21 @@ func (r *room) hasRoom(w waiter) bool {
 	return true
 }
 
-// bookable asks a bucket as the cache shows it. The tickets of each bucket are gathered once.
+// bookable asks a bucket as the cache shows it.
 func (r *room) bookable(w waiter, c quota.Claim) bool {
-	at := c.Place(w.ticket.Name.Namespace, r.gate.OperatorNamespace)
-	b := r.buckets[at]
-	if b == nil {
+	open, is := r.book(c.Place(w.ticket.Name.Namespace, r.gate.OperatorNamespace))
+	if !is {
 		return false
 	}
-	s := r.gate.withGrants(r.gate.census.Snapshot(at, c.PolicyUID, nil))
-	if _, gathered := r.tickets[at]; !gathered {
-		r.tickets[at] = slices.Collect(s.Tickets)
+	s := open.shown
+	s.Tickets = slices.Values(open.tickets)
+	if s.PolicyGeneration > c.PolicyGeneration {
+		return open.page.CountedBy(s.PolicyGeneration) // the policy has changed; what the ticket claims now, it asks anew
 	}
-	s.Tickets = slices.Values(r.tickets[at])
-	c.PolicyGeneration = max(c.PolicyGeneration, s.PolicyGeneration) // the policy may have changed; it is asked anew
-	return quota.Open(b).Bookable(c, w.ticket.UID, s) == nil
+	var full *quota.RefusedError
+	var wait *quota.NotCountedError
+	err := open.page.Bookable(c, w.ticket.UID, s)
+	return !errors.As(err, &full) && !errors.As(err, &wait)
 }
 
 // departed reports whether a claim is retained, or nobody asks for it any more.

@@ -21,6 +21,14 @@ func (c *Census) Revisions() (from, to string) {
 	return c.from, c.to
 }
 
+// Shows reports whether a ticket was there at the last look.
+func (c *Census) Shows(name types.NamespacedName, uid types.UID) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	r := c.rows[name]
+	return r != nil && r.ticket.UID == uid
+}
+
 // Asked is how often a policy was asked about a ticket so far.
 func (c *Census) Asked() uint64 {
 	c.mu.RLock()
