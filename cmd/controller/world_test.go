@@ -148,7 +148,7 @@ func install(dir string) (options, error) {
 	}
 	o.TLSDir, o.LogLevel, o.installation = dir, "debug", "test"
 	o.MetricsBindAddress, o.HealthProbeBindAddress = "127.0.0.1:0", "127.0.0.1:0"
-	o.Namespace = systemNamespace
+	o.Namespace, o.requestLife = systemNamespace, time.Second
 	return o, writeCertificate(dir)
 }
 
