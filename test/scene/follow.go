@@ -25,7 +25,7 @@ type Follower struct {
 	changed  chan struct{}
 
 	writes, transitions int
-	reworded            []string
+	reworded, idle      []string
 }
 
 // Follow watches the tickets of the scene until its context ends.
@@ -104,6 +104,9 @@ func (f *Follower) see(is *flightsv1.FlightTicket) {
 		return
 	case meaning(was) == meaning(is):
 		f.reworded = append(f.reworded, fmt.Sprintf("%s: %s, then %s", is.Name, words(was), words(is)))
+		if messages(was) == messages(is) {
+			f.idle = append(f.idle, is.Name+": "+words(is))
+		}
 	default:
 		f.transitions++
 	}
@@ -149,6 +152,15 @@ func words(t *flightsv1.FlightTicket) string {
 	return "nothing"
 }
 
+// messages are what all conditions say.
+func messages(t *flightsv1.FlightTicket) string {
+	var text string
+	for _, c := range t.Status.Conditions {
+		text += c.Message + "\n"
+	}
+	return text
+}
+
 // Counts returns how often statuses were written, and how many of the writes told of something new. The rest put the
 // same thing in other words.
 func (f *Follower) Counts() (writes, transitions int) {
@@ -162,6 +174,13 @@ func (f *Follower) Reworded() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]string(nil), f.reworded...)
+}
+
+// Idle returns those of Reworded that did not even use other words.
+func (f *Follower) Idle() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.idle...)
 }
 
 // CatchUp waits until the follower has seen the tickets as they are now.
