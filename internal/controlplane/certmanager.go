@@ -57,7 +57,7 @@ func (p *Plane) installCertManagerCRDs(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find cert-manager's module: %w", withOutput(err))
 	}
-	crds := envtest.CRDInstallOptions{ErrorIfPathMissing: true}
+	crds := envtest.CRDInstallOptions{ErrorIfPathMissing: true, MaxTime: startPatience}
 	for _, plural := range []string{"certificaterequests", "certificates", "clusterissuers", "issuers"} {
 		crds.Paths = append(crds.Paths, filepath.Join(strings.TrimSpace(string(out)), "deploy", "crds", "cert-manager.io_"+plural+".yaml"))
 	}
