@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -115,5 +116,18 @@ func TestNewsOfRoomReachTheQueueUntilTheControllerStops(t *testing.T) {
 	}
 	if r.memory.woken(ticket) != 1 {
 		t.Error("the ticket is not woken")
+	}
+}
+
+// The quotas said that there is room for one version of the ticket: another one must ask again, and not the provider.
+func TestAnOperationThatIsOvertakenIsNotWrittenOnAnotherVersion(t *testing.T) {
+	p, tries := observed(), 0
+	overtaken := apierrors.NewConflict(flightsv1.GroupVersion.WithResource("flighttickets").GroupResource(), "ticket", errors.New("it was edited"))
+	err := p.once(t.Context(), func() error {
+		tries++
+		return overtaken
+	})
+	if tries != 1 || !apierrors.IsConflict(err) || !p.waits {
+		t.Errorf("tried %d times, %v; what was heard is kept: %t", tries, err, p.waits)
 	}
 }
