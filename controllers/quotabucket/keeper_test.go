@@ -143,7 +143,7 @@ func TestBucketsOfAPolicyThatIsGoneOrHasNoQuotaAnyMoreGo(t *testing.T) {
 		if what == "made anew" {
 			s.says(s.policyOf(p.Name), "4711", "used 3, retained 0, 0 entries, by 1")
 		}
-		s.remove(s.policyOf0(p.Name))
+		s.remove(named(p.Name))
 	}
 }
 
@@ -155,8 +155,8 @@ func (s *scene) remove(o client.Object) {
 	}
 }
 
-// policyOf0 is a policy by its name alone.
-func (s *scene) policyOf0(name string) *flightsv1.FlightPolicy {
+// named is a policy by its name alone.
+func named(name string) *flightsv1.FlightPolicy {
 	return &flightsv1.FlightPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -139,7 +140,7 @@ func (s *scene) start(to *rest.Config) *counter {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	c.stop = sync1(func() {
+	c.stop = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
 			s.Errorf("the manager: %v", err)
@@ -151,16 +152,6 @@ func (s *scene) start(to *rest.Config) *counter {
 		s.Fatal("the caches are not filled")
 	}
 	return c
-}
-
-// sync1 makes a function that does something the first time only.
-func sync1(do func()) func() {
-	var done atomic.Bool
-	return func() {
-		if !done.Swap(true) {
-			do()
-		}
-	}
 }
 
 // proxied returns a way to the API server whose watches a test can hold back.
