@@ -277,7 +277,9 @@ func TestWhatARoundDecides(t *testing.T) {
 	with := func(change func(*facts)) facts { f := counted; change(&f); return f }
 	empty := func(b *flightsv1.QuotaBucket) { b.Used = 0 }
 	before := func(b *flightsv1.QuotaBucket) { b.PolicyGeneration, b.CountedGeneration = 1, 1 }
-	open := func(b *flightsv1.QuotaBucket) { b.Entries = []flightsv1.QuotaEntry{{Nonce: "x", Name: "other", PolicyGeneration: 1}} }
+	open := func(b *flightsv1.QuotaBucket) {
+		b.Entries = []flightsv1.QuotaEntry{{Nonce: "x", Name: "other", PolicyGeneration: 1}}
+	}
 	team := func(b *flightsv1.QuotaBucket) { b.Namespace, b.Scope = "team", quota.Namespace }
 	for _, test := range []struct {
 		name    string
