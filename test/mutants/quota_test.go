@@ -3,12 +3,13 @@ package mutants
 const (
 	ledgerCode = "internal/quota"
 	storeCode  = "internal/quota/store"
+	counter    = "controllers/quotabucket"
 )
 
 // ledger are the guards of the quota protocol (docs/quota-protocol.md), by its rules.
 func ledger() []mutant {
 	var all []mutant
-	for _, part := range [][]mutant{reserving(), counting(), storing(), booking()} {
+	for _, part := range [][]mutant{reserving(), counting(), storing(), rounds(), booking()} {
 		all = append(all, part...)
 	}
 	return all
@@ -146,6 +147,37 @@ func storing() []mutant {
 	}
 }
 
+func rounds() []mutant {
+	return []mutant{
+		{
+			name: "live GET before an entry is dropped", without: "an entry goes whose ticket is stored and not counted yet",
+			in:  counter,
+			old: "case !quota.Stored(e, t.UID, t.Generation):\n\t\treturn true, nil", new: "case e.Name != \"\":\n\t\treturn true, nil",
+			pkg: counter, test: "TestAnAgedEntryStaysWhileItsTicketIsStored",
+		},
+		{
+			name: "opening of missing buckets", without: "a policy is called counted while a key that tickets have lacks its bucket",
+			in: counter, old: "if !there[at] && !o.absent(at) {\n\t\t\tp.missing(", new: "if false {\n\t\t\tp.missing(",
+			pkg: counter, test: "TestWhatARoundDecides/a_bucket_that_is_missing",
+		},
+		{
+			name: "drained old buckets", without: "new keys open while something admitted under the old ones may still be stored",
+			in: counter, old: "quota.CountedBy(b, generation) && quota.Open(b).Drained(generation)", new: "quota.CountedBy(b, generation)",
+			pkg: counter, test: "TestWhatARoundDecides/an_old_entry",
+		},
+		{
+			name: "a request's life before a quota is in force", without: "a policy is ready while something reviewed before it may still be stored",
+			in: counter, old: "return left <= 0, max(left, 0)", new: "return true, max(left, 0)",
+			pkg: counter, test: "TestAPolicyComesIntoForceStepByStep",
+		},
+		{
+			name: "a count of what was stored by then", without: "a policy is ready by counts that lack what was stored last",
+			in: counter, old: " && page.CountedSince(f.floor)", new: "",
+			pkg: counter, test: "TestAPolicyComesIntoForceStepByStep",
+		},
+	}
+}
+
 func booking() []mutant {
 	return []mutant{
 		{
@@ -162,6 +194,11 @@ func booking() []mutant {
 			name: "second gate by a count that has the ticket", without: "a ticket is booked that no count has seen",
 			in: ledgerCode, old: "if Stored(e, this.UID, this.Generation) {", new: "if Stored(e, this.UID, this.Generation) && false {",
 			pkg: ledgerCode, test: "TestTheSecondGate/an_entry_of_its_own_is_open",
+		},
+		{
+			name: "second gate before the operation", without: "an order is written down that the quotas were not asked about with its offer",
+			in: core, old: "afford(o, kind, HoldQuotas, o.Heard.Hold); held {", new: "afford(o, kind, HoldQuotas, o.Heard.Hold); held && false {",
+			pkg: core, test: "TestQuotasAreAskedBeforeAnythingIsBought/with_the_offer_before_the_order_is_written_down",
 		},
 	}
 }

@@ -104,7 +104,7 @@ func racePolicies() []*flightsv1.FlightPolicy {
 	}
 }
 
-// claimsOf says what a policy of the race charges, written anew and not asked of the engine; nil for other policies.
+// claimsOf says what a policy charges, written anew and not asked of the engine; nil for a policy of nobody here.
 func claimsOf(p *flightsv1.FlightPolicy) func(history.Ticket, history.Form) []history.Claim {
 	var l limits
 	if p.Spec.Parameters != nil {
@@ -141,24 +141,24 @@ func claimsOf(p *flightsv1.FlightPolicy) func(history.Ticket, history.Form) []hi
 			return one(history.Place{Key: t.CostCenter}, f, l.Max, true)
 		}
 	}
+	return sceneClaims(p)
+}
+
+// apply creates the policies of all tests at once, for each takes as long as a request may live to come into force.
+func (c *town) apply(ctx context.Context) error {
+	for _, p := range append(racePolicies(), scenePolicies()...) {
+		if err := c.house.Client.Create(ctx, p); err != nil {
+			return fmt.Errorf("create policy %s: %w", p.Name, err)
+		}
+	}
 	return nil
 }
 
-// apply creates policies, which go when the test ends, and waits until they hold.
-func apply(t *testing.T, admin client.WithWatch, policies ...*flightsv1.FlightPolicy) {
+// await waits until policies hold.
+func (c *town) await(t *testing.T, policies ...*flightsv1.FlightPolicy) {
 	t.Helper()
 	for _, p := range policies {
-		if err := admin.Create(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := client.IgnoreNotFound(admin.Delete(context.Background(), p)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for _, p := range policies {
-		if err := awaitInForce(t.Context(), admin, p.Name); err != nil {
+		if err := awaitInForce(t.Context(), c.house.Client, p.Name); err != nil {
 			t.Fatal(err)
 		}
 	}

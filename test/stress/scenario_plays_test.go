@@ -20,6 +20,12 @@ import (
 // sceneLimits are the seats that each scenario's cost centres may have.
 func sceneLimits() map[string]int64 { return map[string]int64{"s1-": 3, "s2-": 5, "s3-": 10, "s4-": 5} }
 
+func scenePolicies() []*flightsv1.FlightPolicy {
+	return []*flightsv1.FlightPolicy{
+		scenePolicy(firstPolicy, sceneLimits()), scenePolicy(secondPolicy, map[string]int64{"s1-": 100}),
+	}
+}
+
 func scenePolicy(name string, limits map[string]int64) *flightsv1.FlightPolicy {
 	text, _ := json.Marshal(map[string]any{"limits": limits}) // of texts and numbers alone
 	return &flightsv1.FlightPolicy{
@@ -86,17 +92,17 @@ func (p *play) chargedForNothing(seed int) error {
 			return want(fmt.Sprintf("repeat %d of a name in use", n), taken, got, err)
 		}
 	}
-	_, _ = p.ask(0, func(ctx context.Context, c client.Client) error { // charged under a name that nobody uses again
+	got, err := p.ask(0, func(ctx context.Context, c client.Client) error { // charged under a name that nobody uses again
 		t := sceneTicket("never", center, 3)
 		t.Annotations = map[string]string{refusedName: "yes"}
 		return c.Create(ctx, t)
 	})
-	return p.comesBack(center)
+	return want("a ticket that is never stored", other, got, err)
 }
 
-// comesBack wants the rest of the quota to be there for somebody else within the bound.
-func (p *play) comesBack(center string) error {
-	began := time.Now()
+// comesBack wants the rest of that quota to be there for somebody else within the bound.
+func (p *play) comesBack(seed int) error {
+	center, began := fmt.Sprintf("s2-%d", seed), time.Now()
 	for {
 		got, err := p.create(1, "next", center, 3)
 		switch {

@@ -20,8 +20,8 @@ const (
 	secondPolicy   = "stress-second"
 	// In the scenarios so many writes of buckets meet a conflict that nobody caused, and so many answers are lost.
 	sceneConflicting, sceneLosing = 0.3, 0.02
-	// sideBySide is how many plays of a scenario run at a time.
-	sideBySide = 4
+	// sideBySide is how many plays of a scenario run at a time, and manySideBySide of one that waits.
+	sideBySide, manySideBySide = 4, 64
 )
 
 // sceneRego counts seats a cost centre; each scenario has a prefix of its own, with its limit among the parameters.
@@ -58,8 +58,8 @@ func TestScenariosComeOutRightThoughWritesCollide(t *testing.T) {
 	p := &play{T: t}
 	admin := city.house.Client
 	makeNamespace(t, admin, sceneNamespace)
-	p.watcher = watchAll(t, admin, sceneClaims)
-	apply(t, admin, scenePolicy(firstPolicy, sceneLimits()), scenePolicy(secondPolicy, map[string]int64{"s1-": 100}))
+	p.watcher = watchAll(t, admin, claimsOf)
+	city.await(t, scenePolicies()...)
 	addRefuser(t, admin)
 	for n := range people {
 		person, err := city.person(fmt.Sprintf("traveller-%d", n))
@@ -77,6 +77,7 @@ func TestScenariosComeOutRightThoughWritesCollide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { playAll(t, sideBySide, scenario) })
 	}
+	t.Run("2: and what was charged comes back", func(t *testing.T) { playAll(t, manySideBySide, p.comesBack) })
 	// This one takes the whole machine: a webhook that is late is none of its subjects.
 	t.Run("3: everybody at once", func(t *testing.T) { playAll(t, 1, p.everybody) })
 	p.settles()

@@ -89,7 +89,10 @@ func (c *town) settle(ctx context.Context) error {
 	if err := c.controller.Start(ctx); err != nil {
 		return err
 	}
-	return c.house.WaitFor(ctx, "the provider to be ready", c.house.ProviderReady)
+	if err := c.house.WaitFor(ctx, "the provider to be ready", c.house.ProviderReady); err != nil {
+		return err
+	}
+	return c.apply(ctx)
 }
 
 // proxy starts one between a program and the API server.
