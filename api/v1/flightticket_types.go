@@ -30,8 +30,8 @@ const (
 
 // Date is a calendar date without a time zone, as in 2027-03-14 (RFC 3339 full-date).
 // +kubebuilder:validation:MaxLength=10
-// +kubebuilder:validation:XValidation:rule="self.matches('^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="must be a date as in 2027-03-14: year, month and day"
-// +kubebuilder:validation:XValidation:rule="!self.matches('^[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$') || int(self.substring(8, 10)) <= (self.substring(5, 7) in ['04', '06', '09', '11'] ? 30 : self.substring(5, 7) != '02' ? 31 : int(self.substring(0, 4)) % 4 == 0 && (int(self.substring(0, 4)) % 100 != 0 || int(self.substring(0, 4)) % 400 == 0) ? 29 : 28)",message="must be a day that exists in the calendar"
+// +kubebuilder:validation:XValidation:rule="self.matches('^(19|20|21)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$')",message="must be a date from 1900 to 2199 as in 2027-03-14: year, month and day"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^(19|20|21)[0-9]{2}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$') || int(self.substring(8, 10)) <= (self.substring(5, 7) in ['04', '06', '09', '11'] ? 30 : self.substring(5, 7) != '02' ? 31 : int(self.substring(0, 4)) % 4 == 0 && (int(self.substring(0, 4)) % 100 != 0 || int(self.substring(0, 4)) % 400 == 0) ? 29 : 28)",message="must be a day that exists in the calendar"
 type Date string
 
 // Money is an amount of one currency.
@@ -155,6 +155,7 @@ type FlightTicketSpec struct {
 	// CostCenter is whom the journey is charged to. Policies may demand it and count by it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`!self.matches(r'\pC')`,message="must hold no control characters, line breaks or invisible characters"
 	CostCenter string `json:"costCenter,omitempty"`
 
 	// ProviderRef names the BookingProvider; none means the default one. It can't change once the ticket is booked

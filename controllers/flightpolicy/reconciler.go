@@ -45,7 +45,9 @@ type Quotas interface {
 	// Waiting says in words what each policy's quota waits for; policies without a quota, and those whose quota is in
 	// force, are left out.
 	Waiting(policies []flightsv1.FlightPolicy) map[types.UID]string
-	// Changes gets a value when Waiting says something else.
+	// Uncounted says in words which tickets a policy's quota can't count; empty if there are none.
+	Uncounted(policy types.UID) string
+	// Changes gets a value when Waiting or Uncounted says something else.
 	Changes() <-chan struct{}
 }
 
@@ -194,7 +196,7 @@ func becomesReady(p *flightsv1.FlightPolicy, live []replica.Replica) bool {
 // tell writes the status of one policy if it changes. That the policy was changed or is gone meanwhile is an error that
 // apierrors.IsConflict or IsNotFound knows.
 func (r *Reconciler) tell(ctx context.Context, p *flightsv1.FlightPolicy, live []replica.Replica, waiting string) error {
-	v := assess(p, live).until(p, waiting)
+	v := assess(p, live).until(p, waiting).without(r.quotas.Uncounted(p.UID))
 	status := statusOf(p, v, r.clock.Now())
 	if equality.Semantic.DeepEqual(p.Status, status) {
 		return nil

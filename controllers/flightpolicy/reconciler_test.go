@@ -185,6 +185,7 @@ func TestAReplicaThatDiesIsNoticedWhenItsLeaseExpires(t *testing.T) {
 type none struct{}
 
 func (none) Waiting([]flightsv1.FlightPolicy) map[types.UID]string { return nil }
+func (none) Uncounted(types.UID) string                            { return "" }
 func (none) Changes() <-chan struct{}                              { return nil }
 
 // lagging is a cache that hasn't heard of the newest replica.

@@ -63,6 +63,14 @@ func (v verdict) until(p *flightsv1.FlightPolicy, waiting string) verdict {
 	return v
 }
 
+// without adds which tickets the quotas of a served policy don't count.
+func (v verdict) without(uncounted string) verdict {
+	if uncounted != "" && v.serving > 0 {
+		v.message += "; " + uncounted
+	}
+	return v
+}
+
 // isReady says whether a policy is called ready in its present generation.
 func isReady(p *flightsv1.FlightPolicy) bool {
 	ready := meta.FindStatusCondition(p.Status.Conditions, flightsv1.ConditionReady)

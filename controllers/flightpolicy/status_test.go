@@ -88,6 +88,20 @@ func TestAServedPolicyIsReadyOnceItsQuotasAreInForce(t *testing.T) {
 	}
 }
 
+func TestAServedPolicySaysWhichTicketsItDoesNotCount(t *testing.T) {
+	serves := verdict{replicas: 2, serving: 2, reason: flightsv1.ReasonServing, message: "all 2 serve"}
+	if got := serves.without("1 stored tickets are not counted"); got.reason != flightsv1.ReasonServing || got.message != "all 2 serve; 1 stored tickets are not counted" {
+		t.Errorf("%s, %q", got.reason, got.message)
+	}
+	if got := serves.without(""); got != serves {
+		t.Errorf("with all counted: %q", got.message)
+	}
+	absent := verdict{replicas: 2, reason: flightsv1.ReasonCompileFailed, message: "it does not compile"}
+	if got := absent.without("1 stored tickets are not counted"); got != absent {
+		t.Errorf("served nowhere: %q", got.message)
+	}
+}
+
 func TestStatusIsTheSameWhileNothingChanges(t *testing.T) {
 	start := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	p := thePolicy(1)

@@ -36,7 +36,7 @@ type facts struct {
 	generation, newest int64
 	// counted is the status's countedGeneration.
 	counted int64
-	// failing says that a stored ticket can't be evaluated: then no sum is right.
+	// failing says that a stored ticket could not be evaluated in time: then no sum is right.
 	failing bool
 	// floor is a revision that counts have to come up to before the quota is in force; empty: none, or not known yet.
 	floor string

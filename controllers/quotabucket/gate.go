@@ -116,7 +116,7 @@ func (g *Gate) asks(ctx context.Context, t *flightsv1.FlightTicket, offer *booki
 			return asks{}, err
 		}
 		old, err := q.Claims(ctx, booked)
-		if err != nil {
+		if err != nil && !fails(err) { // what nobody can count is taken for nothing, and needs room
 			return asks{}, err
 		}
 		if atBooking {
@@ -237,9 +237,13 @@ func notCounted(err error) error {
 }
 
 // Departed returns nil once all of a ticket that must outlive it is in its buckets' retained amounts (rule 12). The ticket
-// is being deleted and has nothing left to do. A policy that is gone and a namespace that is being deleted keep no ticket.
+// is being deleted and has nothing left to do. Nothing keeps it that can't come: a policy that is gone or fails on the ticket,
+// a namespace that is being deleted; and nothing that refuses nobody, if it can't be asked.
 func (g *Gate) Departed(ctx context.Context, t *flightsv1.FlightTicket) error {
 	holding, err := policy.NewHolding(t, nil)
+	if fails(err) {
+		return nil // nobody counts it
+	}
 	if err != nil {
 		return fmt.Errorf("read what the ticket holds: %w", err)
 	}
@@ -249,8 +253,8 @@ func (g *Gate) Departed(ctx context.Context, t *flightsv1.FlightTicket) error {
 	}
 	for _, q := range g.Policies.Quotas() {
 		claims, err := q.Claims(ctx, holding)
-		if err != nil && ends {
-			continue // its buckets go with the namespace, or were never charged
+		if err != nil && (ends || fails(err) || q.Enforcement() != flightsv1.EnforcementEnforce) {
+			continue
 		}
 		if err != nil {
 			return err
@@ -266,6 +270,13 @@ func (g *Gate) Departed(ctx context.Context, t *flightsv1.FlightTicket) error {
 		}
 	}
 	return nil
+}
+
+// fails reports whether a policy, or every policy, fails on a ticket, so that its buckets lack it until it changes.
+func fails(err error) bool {
+	var uncountable *policy.UncountableError
+	var unreadable *policy.RequestError
+	return errors.As(err, &uncountable) || errors.As(err, &unreadable)
 }
 
 func (g *Gate) departed(ctx context.Context, t *flightsv1.FlightTicket, c quota.Claim) error {

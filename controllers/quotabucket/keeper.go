@@ -33,6 +33,8 @@ type Keeper struct {
 
 	mu     sync.Mutex
 	forces map[types.UID]force
+	// uncounted says which tickets policies fail on.
+	uncounted map[types.UID]string
 	// changes are told when a policy comes into force or a count is done.
 	changes chan struct{}
 }
@@ -65,6 +67,7 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	k.note()
 	p := decide(o)
 	done, err := k.act(ctx, o, p)
 	k.gate.wake(o)
@@ -77,6 +80,30 @@ func (k *Keeper) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.
 		next = pace // to see what became of it
 	}
 	return reconcile.Result{RequeueAfter: min(next, k.proceed(ctx, o))}, nil
+}
+
+// note takes down which tickets policies fail on.
+func (k *Keeper) note() {
+	now := map[types.UID]string{}
+	for _, q := range k.census.Quotas() {
+		if err := k.census.Uncounted(q.PolicyUID()); err != nil {
+			now[q.PolicyUID()] = err.Error()
+		}
+	}
+	k.mu.Lock()
+	changed := !maps.Equal(k.uncounted, now)
+	k.uncounted = now
+	k.mu.Unlock()
+	if changed {
+		k.tell()
+	}
+}
+
+// Uncounted says in words which tickets a policy's quota can't count, since the policy fails on them; empty if there are none.
+func (k *Keeper) Uncounted(policy types.UID) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.uncounted[policy]
 }
 
 // proceed moves policies on their way into force, and returns when the time alone asks for another look.
@@ -119,7 +146,7 @@ func (k *Keeper) floor(ctx context.Context) string {
 	return floor
 }
 
-// tell announces that what Waiting says has changed.
+// tell announces that what Waiting or Uncounted says has changed.
 func (k *Keeper) tell() {
 	select {
 	case k.changes <- struct{}{}:
@@ -127,7 +154,7 @@ func (k *Keeper) tell() {
 	}
 }
 
-// Changes gets a value when Waiting says something else of a policy. It has one reader.
+// Changes gets a value when Waiting or Uncounted says something else of a policy. It has one reader.
 func (k *Keeper) Changes() <-chan struct{} { return k.changes }
 
 // Waiting says in words what each policy's quota waits for, until it is in force: from then on no admission raises a bucket

@@ -151,7 +151,7 @@ func TestPoisonousRegoIsRefusedWhenItIsApplied(t *testing.T) {
 		{"an empty message", "package a\n\ndeny contains \"\"\n", "deny: an element is an empty text"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Validate(t.Context(), regoPolicy("a", c.rego))
+			err := validate(t.Context(), regoPolicy("a", c.rego))
 			var compile *CompileError
 			if !errors.As(err, &compile) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %.500v, want %s", err, c.want)
@@ -169,7 +169,7 @@ func TestRegoThatAllocatesTooMuchIsRefusedWhenItIsApplied(t *testing.T) {
 	if want := "it allocates more than the 1 MiB that a policy has"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := Validate(t.Context(), regoPolicy("a", denyMany)); err != nil {
+	if err := validate(t.Context(), regoPolicy("a", denyMany)); err != nil {
 		t.Errorf("a small one: %v", err)
 	}
 }
@@ -358,7 +358,7 @@ func TestMatchesThatCannotBeReadAreRefused(t *testing.T) {
 spec.match.excludedNamespaces[1]: "*a": a * may only stand at the end, as in "team-*"
 spec.match.namespaceSelector: "Like" is not a valid label selector operator
 spec.match.namespaces[0]: "a*b": a * may only stand at the end, as in "team-*"`
-	if diff := cmp.Diff(want, fmt.Sprint(Validate(t.Context(), p))); diff != "" {
+	if diff := cmp.Diff(want, fmt.Sprint(validate(t.Context(), p))); diff != "" {
 		t.Error(diff)
 	}
 }

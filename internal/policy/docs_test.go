@@ -185,7 +185,7 @@ func TestTheGuideSnippetsAreWhatTheySay(t *testing.T) {
 		engine                       *Engine
 		manifests, modules, refusals int
 	}{
-		{guide, NewEngine(), 2, 2, 9}, {quotaGuide, NewEngine(Rules()...), 1, 2, 3},
+		{guide, NewEngine(RuleQuota), 2, 2, 9}, {quotaGuide, NewEngine(Rules()...), 1, 2, 3},
 		{tryGuide, NewEngine(Rules()...), 2, 2, 0},
 	} {
 		manifests, modules, refusals := checkSnippets(t, c.page, c.engine)

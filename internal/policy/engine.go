@@ -54,11 +54,6 @@ func NewEngine(acts ...Rule) *Engine {
 	return e
 }
 
-// Validate is that of an engine whose program acts on deny and warn alone.
-func Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {
-	return NewEngine().Validate(ctx, p)
-}
-
 // Validate compiles a policy as Set would and forgets it. It also refuses parameters that name airports, cities and
 // countries as no ticket has them, and a policy whose own tests fail. The error is a *CompileError, or the context's.
 func (e *Engine) Validate(ctx context.Context, p *flightsv1.FlightPolicy) error {

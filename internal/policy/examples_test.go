@@ -115,7 +115,7 @@ func TestATestThatCannotBeEvaluatedFails(t *testing.T) {
 	p.Spec.Tests = []flightsv1.PolicyTest{{Name: "x"}}
 	p.Spec.Tests[0].Input.Raw = []byte(`{"user": {"username": "boss"}, "ticket": {"spec": {"from": "BOM", "to": "LHR"}}}`)
 	want := `spec.tests[0]: "x": it can't be evaluated: deny: an element is an empty text`
-	if diff := cmp.Diff(want, errorText(Validate(t.Context(), p))); diff != "" {
+	if diff := cmp.Diff(want, errorText(validate(t.Context(), p))); diff != "" {
 		t.Error(diff)
 	}
 }

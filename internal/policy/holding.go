@@ -31,8 +31,8 @@ type view struct {
 
 // NewHolding reads a stored ticket. With an offer it reads the ticket as it is once an operation that takes the offer is
 // written down: what is asked before is what is counted afterwards. Quotas that are claimed at Booking claim nothing for
-// what no offer is known of. It fails with *RequestError when the ticket can't be read: it can't be counted then, and the
-// caller must not take it for one that claims nothing.
+// what no offer is known of. It fails with *RequestError when the ticket can't be read, and then no policy can count it until
+// it changes.
 func NewHolding(t *flightsv1.FlightTicket, offer *booking.Offer) (Holding, error) {
 	if offer != nil {
 		t = taking(t, *offer)

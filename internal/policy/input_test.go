@@ -189,7 +189,7 @@ deny contains $"{input.parameters.airports} {input.parameters.nested.on}" if inp
 		{"two texts", `{} {}`, "spec.parameters: is no JSON: more than one JSON value"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Validate(t.Context(), withParameters(regoPolicy("a", rego), c.parameters))
+			err := validate(t.Context(), withParameters(regoPolicy("a", rego), c.parameters))
 			if c.want == "" && err != nil || !strings.HasPrefix(fmt.Sprint(err), c.want) && c.want != "" {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -220,11 +220,11 @@ deny contains $"{input.parameters.n}"
 }
 
 func TestParametersWithoutASchemaAreRefused(t *testing.T) {
-	err := Validate(t.Context(), withParameters(regoPolicy("a", denyMany), `{"max": 1}`))
+	err := validate(t.Context(), withParameters(regoPolicy("a", denyMany), `{"max": 1}`))
 	if !strings.HasPrefix(fmt.Sprint(err), "spec.parameters: the policy takes no parameters: ") {
 		t.Errorf("got %v", err)
 	}
-	if err := Validate(t.Context(), withParameters(regoPolicy("a", denyMany), `{}`)); err != nil {
+	if err := validate(t.Context(), withParameters(regoPolicy("a", denyMany), `{}`)); err != nil {
 		t.Errorf("an empty object: %v", err)
 	}
 }
@@ -237,14 +237,14 @@ func TestLibraryNamesAreChecked(t *testing.T) {
 	} {
 		p := regoPolicy("a", "")
 		p.Spec.Library = name
-		if err := Validate(t.Context(), p); !strings.HasPrefix(fmt.Sprint(err), want) {
+		if err := validate(t.Context(), p); !strings.HasPrefix(fmt.Sprint(err), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
 	both := libraryPolicy("seats-per-ticket")
 	both.Spec.Rego = denyMany
 	for _, p := range []*flightsv1.FlightPolicy{both, regoPolicy("a", "")} {
-		if err := Validate(t.Context(), p); !strings.HasPrefix(fmt.Sprint(err), "spec: set exactly one of library") {
+		if err := validate(t.Context(), p); !strings.HasPrefix(fmt.Sprint(err), "spec: set exactly one of library") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -268,7 +268,7 @@ func TestAllProblemsAreToldAtOnce(t *testing.T) {
 	p := regoPolicy("a", "package a\n\ndeny contains \"no\" if input.ticket.spec.fom == http.send({})\n\ndenny contains \"x\"\n\nwarn := 1\n")
 	p.Spec.Match.Namespaces = []string{"a*b"}
 	var compile *CompileError
-	if err := Validate(t.Context(), withParameters(p, `{"a": 1}`)); !errors.As(err, &compile) || len(compile.Problems) != 6 {
+	if err := validate(t.Context(), withParameters(p, `{"a": 1}`)); !errors.As(err, &compile) || len(compile.Problems) != 6 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -298,7 +298,7 @@ func FuzzValidateNeverPanics(f *testing.F) {
 		f.Add(source, libraryParameters[name])
 	}
 	f.Fuzz(func(t *testing.T, rego, parameters string) {
-		err := Validate(t.Context(), withParameters(regoPolicy("a", rego), parameters))
+		err := validate(t.Context(), withParameters(regoPolicy("a", rego), parameters))
 		var compile *CompileError
 		if err != nil && !errors.As(err, &compile) {
 			t.Errorf("got %T", err)
@@ -344,7 +344,7 @@ func TestHelpersThatMultiplyAreCompiledInTime(t *testing.T) {
 		fmt.Fprintf(&rego, "\nf%d(t) := concat(\"\", [%s]) if t.spec.number < 0\n", i, strings.TrimSuffix(calls, ", "))
 	}
 	rego.WriteString("\nf12(t) := t.spec.from\n")
-	if err := Validate(t.Context(), regoPolicy("a", rego.String())); err != nil {
+	if err := validate(t.Context(), regoPolicy("a", rego.String())); err != nil {
 		t.Error(err)
 	}
 }
@@ -357,7 +357,7 @@ func TestNamesThatMultiplyAreCompiledInTime(t *testing.T) {
 		rego.WriteString(strings.Repeat(fmt.Sprintf("\tn%d = n%d\n", i, i+1), 30))
 	}
 	rego.WriteString("\tn9.x = n9\n}\n")
-	if err := Validate(t.Context(), regoPolicy("a", rego.String())); err != nil && strings.Contains(err.Error(), "takes more than") {
+	if err := validate(t.Context(), regoPolicy("a", rego.String())); err != nil && strings.Contains(err.Error(), "takes more than") {
 		t.Error(err)
 	}
 }

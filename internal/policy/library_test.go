@@ -160,7 +160,7 @@ func TestRoutesNamePlacesAsTicketsHaveThem(t *testing.T) {
 	} {
 		for _, name := range []string{"route-allowlist", "route-denylist"} {
 			p := withParameters(libraryPolicy(name), `{"routes": [{"to": `+c.end+`}]}`)
-			err := Validate(t.Context(), p)
+			err := validate(t.Context(), p)
 			if (err == nil) != (c.want == "") || c.want != "" && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s with %s: %v", name, c.end, err)
 			}
@@ -179,13 +179,13 @@ func TestAWrongParameterIsToldInWords(t *testing.T) {
 		{"route-denylist", `{"routes": [{"from": {"cities": ["London"]}}]}`, `(City and country, as in "London, GB"; all airports of the city)`},
 	} {
 		p := libraryPolicy(c.library)
-		if err := Validate(t.Context(), withParameters(p, c.parameters)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if err := validate(t.Context(), withParameters(p, c.parameters)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s with %s: got %v", c.library, c.parameters, err)
 		}
 	}
 	schema := "# METADATA\n# custom:\n#   parameters: {type: objct}\npackage a\n\ndeny contains \"x\" if input.ticket.spec.number > 1\n"
 	const want = "spec.rego:1:1: METADATA custom.parameters: is no JSON schema: type: got string, want array; type: value must be one of 'array',"
-	if err := Validate(t.Context(), regoPolicy("a", schema)); err == nil || !strings.HasPrefix(err.Error(), want) {
+	if err := validate(t.Context(), regoPolicy("a", schema)); err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("a mistyped schema: %v", err)
 	}
 }

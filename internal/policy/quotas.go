@@ -24,13 +24,32 @@ type Quota struct {
 	limit time.Duration
 }
 
+// countPatience is how many times longer than at admission a policy may take over a ticket that is counted: nobody's request
+// waits for it, and a count that is given up because the machine is busy holds up everybody's.
+const countPatience = 10
+
+// UncountableError says that a policy fails on a ticket, which then has no claims. It fails again until the ticket or the
+// policy changes.
+type UncountableError struct {
+	Policy string
+	Err    error
+}
+
+// Error names the policy and says how it fails.
+func (e *UncountableError) Error() string {
+	return fmt.Sprintf("compute the claims of policy %s: %v", e.Policy, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UncountableError) Unwrap() error { return e.Err }
+
 // Quotas lists the quotas of all policies that serve, whatever their enforcement, by the policies' names. A policy that
 // doesn't compile and has no older generation that does isn't among them: its tickets are refused, and not counted.
 func (e *Engine) Quotas() []Quota {
 	var quotas []Quota
 	for _, h := range e.snapshot.Load().policies {
 		if h.quota() != nil {
-			quotas = append(quotas, Quota{h.serving, e.limits.policy})
+			quotas = append(quotas, Quota{h.serving, countPatience * e.limits.policy})
 		}
 	}
 	return quotas
@@ -52,8 +71,8 @@ func (q Quota) Enforcement() flightsv1.Enforcement { return q.rev.enforcement }
 func (q Quota) Stage() Stage { return q.rev.program.quota.stage }
 
 // Claims are what a ticket holds, sorted by bucket: none if the policy doesn't concern the ticket. They are what Decide
-// gives for the same ticket, and depend on nothing but what is in h. An error means that the ticket can't be counted;
-// the caller must not take it for one that claims nothing.
+// gives for the same ticket, and depend on nothing but what is in h. *UncountableError means that the policy fails on the
+// ticket; any other error that nobody knows yet what it claims, and the caller must not take it for one that claims nothing.
 func (q Quota) Claims(ctx context.Context, h Holding) ([]quota.Claim, error) {
 	if !q.rev.match.matches(&Request{Namespace: Namespace{Name: h.namespace}}) {
 		return nil, nil
@@ -62,9 +81,13 @@ func (q Quota) Claims(ctx context.Context, h Holding) ([]quota.Claim, error) {
 		return nil, fmt.Errorf("compute the claims of policy %s: %w", q.rev.name, err)
 	}
 	claims, err := q.rev.held(ctx, h, q.limit)
-	q.rev.counting.report(errors.Is(err, errTimeout), time.Now())
-	if err != nil {
+	late := errors.Is(err, errTimeout)
+	q.rev.counting.report(late, time.Now())
+	switch {
+	case late || err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("compute the claims of policy %s: %w", q.rev.name, err)
+	case err != nil:
+		return nil, &UncountableError{Policy: q.rev.name, Err: err}
 	}
 	return claims, nil
 }

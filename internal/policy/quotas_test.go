@@ -82,7 +82,7 @@ deny contains sprintf("not you, %s", [input.user.username]) if seats(input.ticke
 
 func TestAnEngineRefusesRulesThatItsProgramDoesNotActOn(t *testing.T) {
 	const want = "spec.rego:3:1: the rule quota isn't supported by this version: there are deny and warn"
-	if err := Validate(t.Context(), regoPolicy("a", seatsQuota)); err == nil || err.Error() != want {
+	if err := validate(t.Context(), regoPolicy("a", seatsQuota)); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
 	e := NewEngine()

@@ -150,7 +150,7 @@ func TestEngineRefuses(t *testing.T) {
 			`spec.rego:3:50: input.parameters.max: the policy has no schema for its parameters: describe them in METADATA above package (custom.parameters)`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Validate(t.Context(), regoPolicy("p", c.rego))
+			err := validate(t.Context(), regoPolicy("p", c.rego))
 			var compile *CompileError
 			if !errors.As(err, &compile) {
 				t.Fatalf("got %v, want a CompileError", err)
@@ -285,7 +285,7 @@ cabin := input.ticket.spec.cabin`, ""},
 }`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Validate(t.Context(), regoPolicy("p", "package a\n\n"+c.rule+"\n"))
+			err := validate(t.Context(), regoPolicy("p", "package a\n\n"+c.rule+"\n"))
 			if c.want == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)
@@ -303,7 +303,7 @@ func TestEngineRefusesBareParametersThatTheSchemaLeavesOpen(t *testing.T) {
 	for _, schema := range []string{"{}", "{required: [other]}", "{anyOf: [{properties: {level: {type: string}}}]}", "{type: [object, array]}"} {
 		rego := "# METADATA\n# custom:\n#   parameters: {type: object, required: [open], properties: {open: " + schema + "}}\npackage a\n\n" +
 			"deny contains sprintf(\"%v\", [input.parameters.open.level]) if input.ticket.spec.number > 1\n"
-		err := Validate(t.Context(), withParameters(regoPolicy("a", rego), `{"open": {}}`))
+		err := validate(t.Context(), withParameters(regoPolicy("a", rego), `{"open": {}}`))
 		if err == nil || !strings.Contains(err.Error(), "spec.rego:6:30: input.parameters.open.level may be absent") {
 			t.Errorf("%s: %v", schema, err)
 		}
@@ -341,7 +341,7 @@ func TestEngineRefusesFieldsThatFunctionsAndEveryCanNeverFind(t *testing.T) {
 		{"a value that isn't input's may have any field", "deny contains \"x\" if f({\"anything\": 2})\n\nf(x) if x.anything == 1", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := Validate(t.Context(), regoPolicy("a", "package a\n\n"+c.rules+"\n"))
+			err := validate(t.Context(), regoPolicy("a", "package a\n\n"+c.rules+"\n"))
 			if c.want == "" {
 				if err != nil {
 					t.Errorf("refused: %v", err)

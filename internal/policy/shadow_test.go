@@ -118,7 +118,7 @@ func TestPoliciesConcernTicketsByTheirLabels(t *testing.T) {
 		})
 	}
 	p.Spec.Match.TicketSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}
-	if err := Validate(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), `spec.match.ticketSelector: "Like" is not a valid`) {
+	if err := validate(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), `spec.match.ticketSelector: "Like" is not a valid`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -37,7 +37,8 @@ type Census struct {
 	serving  []policy.Quota
 	rows     map[types.NamespacedName]*row
 	pages    map[types.NamespacedName]*page
-	failing  map[types.NamespacedName]struct{} // rows of which a claim could not be computed
+	unasked  map[types.NamespacedName]struct{} // rows about which a policy could not be asked yet
+	failing  map[types.NamespacedName]struct{} // rows on which a policy fails
 	asked    uint64
 	looks    uint64
 }
@@ -54,12 +55,12 @@ func New(tickets Tickets, quotas func() []policy.Quota, operatorNamespace string
 	return &Census{
 		tickets: tickets, quotas: quotas, operatorNamespace: operatorNamespace,
 		rows: map[types.NamespacedName]*row{}, pages: map[types.NamespacedName]*page{},
-		failing: map[types.NamespacedName]struct{}{},
+		unasked: map[types.NamespacedName]struct{}{}, failing: map[types.NamespacedName]struct{}{},
 	}
 }
 
 // Look brings the census up to date with the cache and the policies. Only tickets and policies that have changed are
-// evaluated. Claims that can't be computed are no error here: see Problem.
+// evaluated. Claims that can't be computed are no error here: see Problem and Uncounted.
 func (c *Census) Look(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +69,7 @@ func (c *Census) Look(ctx context.Context) error {
 		return errors.New("the cache of tickets doesn't tell its revision: it isn't filled yet, or client-go's feature AtomicFIFO is switched off")
 	}
 	serving := c.quotas()
-	if from == c.from && c.from == c.to && same(serving, c.serving) && len(c.failing) == 0 {
+	if from == c.from && c.from == c.to && same(serving, c.serving) && len(c.unasked) == 0 {
 		return nil
 	}
 	list := c.tickets.List()
@@ -100,7 +101,7 @@ func (c *Census) update(ctx context.Context, list []any, serving []policy.Quota)
 		if _, still := present[name]; !still {
 			c.strike(name, r)
 			delete(c.rows, name)
-			delete(c.failing, name)
+			c.unmark(name)
 		}
 	}
 }
@@ -108,7 +109,7 @@ func (c *Census) update(ctx context.Context, list []any, serving []policy.Quota)
 // enter takes over one ticket.
 func (c *Census) enter(ctx context.Context, name types.NamespacedName, t *flightsv1.FlightTicket, stale map[types.UID]bool, renewed []policy.Quota) {
 	r, known := c.rows[name]
-	switch failed := failedOf(r); {
+	switch unasked := unaskedOf(r); {
 	case !known, !alike(r.ticket, t):
 		next := &row{ticket: t}
 		c.asked += uint64(next.compute(ctx, c.serving))
@@ -116,17 +117,17 @@ func (c *Census) enter(ctx context.Context, name types.NamespacedName, t *flight
 			c.strike(name, r)
 		}
 		c.add(name, next)
-	case len(stale) > 0 || len(failed) > 0:
+	case len(stale) > 0 || len(unasked) > 0:
 		c.strike(name, r)
 		again := slices.Clone(renewed)
 		for _, q := range c.serving {
-			if failed[q.PolicyUID()] && !stale[q.PolicyUID()] {
+			if unasked[q.PolicyUID()] && !stale[q.PolicyUID()] {
 				again = append(again, q)
 			}
 		}
 		r.ticket = t
 		r.forget(stale)
-		r.forget(failed)
+		r.forget(unasked)
 		c.asked += uint64(r.compute(ctx, again))
 		c.add(name, r)
 	case r.ticket != t:
@@ -135,11 +136,11 @@ func (c *Census) enter(ctx context.Context, name types.NamespacedName, t *flight
 	}
 }
 
-func failedOf(r *row) map[types.UID]bool {
+func unaskedOf(r *row) map[types.UID]bool {
 	if r == nil {
 		return nil
 	}
-	return r.failed()
+	return r.unasked()
 }
 
 // strike takes a ticket's claims out of the pages.
@@ -157,10 +158,7 @@ func (c *Census) strike(name types.NamespacedName, r *row) {
 // add enters a ticket and its claims.
 func (c *Census) add(name types.NamespacedName, r *row) {
 	c.rows[name] = r
-	delete(c.failing, name)
-	if len(r.failed()) > 0 {
-		c.failing[name] = struct{}{}
-	}
+	c.mark(name, r)
 	for place, claim := range c.places(r) {
 		p := c.pages[place]
 		if p == nil {
@@ -170,6 +168,25 @@ func (c *Census) add(name types.NamespacedName, r *row) {
 		p.claims[name] = claim
 		p.sampled, p.changed = nil, c.looks
 	}
+}
+
+// mark notes whether a row can be counted.
+func (c *Census) mark(name types.NamespacedName, r *row) {
+	c.unmark(name)
+	for _, by := range r.claimed {
+		switch {
+		case by.err == nil:
+		case by.fails():
+			c.failing[name] = struct{}{}
+		default:
+			c.unasked[name] = struct{}{}
+		}
+	}
+}
+
+func (c *Census) unmark(name types.NamespacedName) {
+	delete(c.unasked, name)
+	delete(c.failing, name)
 }
 
 // touch notes that a ticket is another one to its buckets, although its claims are the same.

@@ -214,7 +214,7 @@ func TestOnlyWhatHasChangedIsEvaluated(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeEvaluatedIsNotTakenForNothing(t *testing.T) {
+func TestATicketThatAPolicyFailsOnHoldsUpNoCountOfOthers(t *testing.T) {
 	b := newBench(t)
 	b.policy(2, `package seats
 
@@ -223,15 +223,51 @@ quota contains {"key": input.route.destination.iata, "scope": "Cluster", "amount
 	b.cache.put("a", 1)
 	b.cache.put("b", 1, func(t *flightsv1.FlightTicket) { t.Spec.To = "Nowhere at all" })
 	b.look()
-	err := b.census.Problem("uid-seats")
-	if err == nil || !strings.Contains(err.Error(), "1 stored tickets can't be counted, such as team/b") {
+	if err := b.census.Problem("uid-seats"); err != nil {
+		t.Errorf("nothing is counted: %v", err)
+	}
+	err := b.census.Uncounted("uid-seats")
+	if err == nil || !strings.Contains(err.Error(), "1 stored tickets are not counted, since the policy fails on them, such as team/b") {
 		t.Errorf("got %v", err)
 	}
+	asked := b.census.Asked()
+	b.cache.put("c", 1)
 	b.look()
+	if now := b.census.Asked(); now != asked+1 {
+		t.Errorf("%d questions were asked, want one, about the new ticket", now-asked)
+	}
 	b.cache.put("b", 1, func(t *flightsv1.FlightTicket) { t.Spec.To = "Paris"; t.Generation++ })
 	b.look()
-	if err := b.census.Problem("uid-seats"); err != nil {
+	if err := b.census.Uncounted("uid-seats"); err != nil {
 		t.Errorf("once it can be evaluated: %v", err)
+	}
+}
+
+func TestATicketThatAPolicyRunsOutOfTimeOnIsNotTakenForOneThatClaimsNothing(t *testing.T) {
+	b := newBench(t)
+	many := strings.TrimSuffix(strings.Repeat("1, ", 100), ", ")
+	b.policy(2, fmt.Sprintf(`package seats
+
+quota contains {"key": "all", "scope": "Cluster", "amount": amount, "limit": 3}
+
+amount := 1 if input.ticket.spec.costCenter != "slow"
+
+amount := count([1 | some _ in list; some _ in list; some _ in list; some _ in list]) if input.ticket.spec.costCenter == "slow"
+
+list := [%s]
+`, many))
+	b.cache.put("a", 1, func(t *flightsv1.FlightTicket) { t.Spec.CostCenter = "slow" })
+	b.look()
+	if err := b.census.Problem("uid-seats"); err == nil || !strings.Contains(err.Error(), "such as team/a") {
+		t.Errorf("got %v", err)
+	}
+	if err := b.census.Uncounted("uid-seats"); err != nil {
+		t.Errorf("it is left out: %v", err)
+	}
+	b.cache.put("a", 1, func(t *flightsv1.FlightTicket) { t.Spec.CostCenter = "fast"; t.Generation++ })
+	b.look()
+	if err := b.census.Problem("uid-seats"); err != nil {
+		t.Errorf("once it can be asked: %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package census
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,7 +25,14 @@ type row struct {
 type claimed struct {
 	policy types.UID
 	claims []quota.Claim
-	err    error // why the ticket can't be counted
+	err    error // why the ticket can't be counted, or not yet
+}
+
+// fails reports whether the policy fails on the ticket, so that asking it again is no use.
+func (c claimed) fails() bool {
+	var uncountable *policy.UncountableError
+	var unreadable *policy.RequestError
+	return errors.As(c.err, &uncountable) || errors.As(c.err, &unreadable)
 }
 
 // compute asks some policies about the ticket, in place of what was known of them. It returns how many were asked.
@@ -50,18 +58,18 @@ func (r *row) forget(policies map[types.UID]bool) {
 	r.claimed = slices.DeleteFunc(r.claimed, func(c claimed) bool { return policies[c.policy] })
 }
 
-// failed lists the policies that could not be asked; they are asked again at each look.
-func (r *row) failed() map[types.UID]bool {
-	var failed map[types.UID]bool
+// unasked lists the policies that could not be asked; they are asked again at each look.
+func (r *row) unasked() map[types.UID]bool {
+	var unasked map[types.UID]bool
 	for _, c := range r.claimed {
-		if c.err != nil {
-			if failed == nil {
-				failed = map[types.UID]bool{}
+		if c.err != nil && !c.fails() {
+			if unasked == nil {
+				unasked = map[types.UID]bool{}
 			}
-			failed[c.policy] = true
+			unasked[c.policy] = true
 		}
 	}
-	return failed
+	return unasked
 }
 
 // alike reports whether two forms of a ticket are the same to every quota, so that no policy has to be asked again: most

@@ -62,29 +62,44 @@ type Charged struct {
 	Version uint64
 }
 
-// Problem says why the tickets can't be counted under a policy: one of them can't be evaluated, and it must not be taken
-// for one that claims nothing. Nil if all can.
+// Problem says why the tickets can't be counted under a policy yet: it could not be asked about one of them, which must
+// not be taken for one that claims nothing. Nil if it was.
 func (c *Census) Problem(of types.UID) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	var first error
-	var name string
-	failed := 0
-	for ticket := range c.failing {
-		for _, by := range c.rows[ticket].claimed {
-			if by.policy != of || by.err == nil {
+	count, example, err := c.find(c.unasked, func(by claimed) bool { return by.policy == of && by.err != nil && !by.fails() })
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%d stored tickets can't be counted, such as %s: %w", count, example, err)
+}
+
+// Uncounted says which tickets are in no sum, since the policy fails on them; nil if there are none. What such a ticket
+// takes nobody knows. It must not hold up the count of the others: its author would decide over everybody's quota.
+func (c *Census) Uncounted(of types.UID) error {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	count, example, err := c.find(c.failing, func(by claimed) bool { return by.policy == of && by.fails() })
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%d stored tickets are not counted, since the policy fails on them, such as %s: %w", count, example, err)
+}
+
+// find counts the rows of which something is true, and returns the first by name with its error. The caller holds mu.
+func (c *Census) find(among map[types.NamespacedName]struct{}, is func(claimed) bool) (count int, example string, err error) {
+	for name := range among {
+		for _, by := range c.rows[name].claimed {
+			if !is(by) {
 				continue
 			}
-			failed++
-			if first == nil || ticket.String() < name {
-				first, name = by.err, ticket.String()
+			count++
+			if err == nil || name.String() < example {
+				example, err = name.String(), by.err
 			}
 		}
 	}
-	if first == nil {
-		return nil
-	}
-	return fmt.Errorf("%d stored tickets can't be counted, such as %s: %w", failed, name, first)
+	return count, example, err
 }
 
 // Snapshot is what the tickets claim of one bucket, and what they are that its entries name (rule 1). The policy
