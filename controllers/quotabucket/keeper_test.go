@@ -246,10 +246,9 @@ func TestTwoCountersAtOnceConvergeToTheUnit(t *testing.T) {
 		if err := s.reserve(p, client.ObjectKeyFromObject(ticket), ticket.UID, 1, "4711", 2, 1000); err != nil {
 			t.Fatal(err)
 		}
-		switch {
-		case i%3 == 0:
+		if i%3 == 0 {
 			s.remove(ticket)
-		default:
+		} else {
 			want += 2
 		}
 		if i == 15 {
