@@ -88,7 +88,7 @@ func (l limits) raw() *apiextensionsv1.JSON {
 }
 
 // seatsAtFirst are the limits of the seats' policy before anybody changes them.
-func seatsAtFirst() limits { return limits{Book: "a", Hot: 30, Cold: 25} }
+func seatsAtFirst() limits { return limits{Book: "a", Hot: 200, Cold: 80} }
 
 // racePolicies are the three quotas, for the race's namespaces alone.
 func racePolicies() []*flightsv1.FlightPolicy {
@@ -99,8 +99,8 @@ func racePolicies() []*flightsv1.FlightPolicy {
 	}
 	return []*flightsv1.FlightPolicy{
 		policy(seatsPolicy, flightsv1.FlightPolicySpec{Rego: seatsRego, Parameters: seatsAtFirst().raw()}),
-		policy(monthPolicy, flightsv1.FlightPolicySpec{Library: "quota-seats-per-namespace-month", Parameters: limits{Max: 60}.raw()}),
-		policy(keptPolicy, flightsv1.FlightPolicySpec{Rego: keptRego, Parameters: limits{Max: 200}.raw()}),
+		policy(monthPolicy, flightsv1.FlightPolicySpec{Library: "quota-seats-per-namespace-month", Parameters: limits{Max: 250}.raw()}),
+		policy(keptPolicy, flightsv1.FlightPolicySpec{Rego: keptRego, Parameters: limits{Max: 400}.raw()}),
 	}
 }
 

@@ -100,18 +100,18 @@ func (t *trouble) steps(span time.Duration) []step {
 	if span < 5*time.Minute {
 		return []step{
 			{0.3, death, t.killController},
-			{0.7, "lower limits", limit(limits{Book: "a", Hot: 20, Cold: 15})},
+			{0.7, "lower limits", limit(limits{Book: "a", Hot: 120, Cold: 50})},
 		}
 	}
 	return []step{
-		{0.12, "lower limits", limit(limits{Book: "a", Hot: 20, Cold: 15})},
+		{0.12, "lower limits", limit(limits{Book: "a", Hot: 120, Cold: 50})},
 		{0.2, death, t.killController},
-		{0.42, "raise limits", limit(limits{Book: "a", Hot: 40, Cold: 25})},
+		{0.42, "raise limits", limit(limits{Book: "a", Hot: 250, Cold: 90})},
 		{0.6, death, t.killController},
-		{0.62, "change keys", limit(limits{Book: "b", Hot: 35, Cold: 20})},
+		{0.62, "change keys", limit(limits{Book: "b", Hot: 220, Cold: 80})},
 		{0.7, "delete a policy and make it anew", func(ctx context.Context) error { return recreateKept(ctx, admin) }},
 		{0.85, death, t.killController},
-		{0.95, "lower limits again", limit(limits{Book: "b", Hot: 25, Cold: 20})},
+		{0.95, "lower limits again", limit(limits{Book: "b", Hot: 150, Cold: 60})},
 	}
 }
 
