@@ -104,7 +104,7 @@ func racePolicies() []*flightsv1.FlightPolicy {
 	}
 }
 
-// claimsOf says what a policy charges, written anew and not asked of the engine; nil for a policy of nobody here.
+// claimsOf says what a policy of the race charges, written anew and not asked of the engine; nil for other policies.
 func claimsOf(p *flightsv1.FlightPolicy) func(history.Ticket, history.Form) []history.Claim {
 	var l limits
 	if p.Spec.Parameters != nil {
@@ -141,7 +141,7 @@ func claimsOf(p *flightsv1.FlightPolicy) func(history.Ticket, history.Form) []hi
 			return one(history.Place{Key: t.CostCenter}, f, l.Max, true)
 		}
 	}
-	return sceneClaims(p)
+	return nil
 }
 
 // apply creates the policies of all tests at once, for each takes as long as a request may live to come into force.

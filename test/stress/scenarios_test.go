@@ -58,7 +58,7 @@ func TestScenariosComeOutRightThoughWritesCollide(t *testing.T) {
 	p := &play{T: t}
 	admin := city.house.Client
 	makeNamespace(t, admin, sceneNamespace)
-	p.watcher = watchAll(t, admin, claimsOf)
+	p.watcher = watchAll(t, admin, sceneClaims)
 	city.await(t, scenePolicies()...)
 	addRefuser(t, admin)
 	for n := range people {

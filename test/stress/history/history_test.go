@@ -108,6 +108,13 @@ func TestALeakIsFound(t *testing.T) {
 		"a bucket of a policy that is gone": {
 			[]history.Rule{rule(1, 5, 1, 10, 20)}, live, []history.Bucket{bucket(2, 0, 0)}, "more is used than tickets claim",
 		},
+		"a bucket of a policy that no rule names": {
+			nil, live, []history.Bucket{bucket(2, 0, 0), {Revision: 51, Place: history.Place{Policy: "other", UID: "o", Key: "a"}, Used: 9}}, "",
+		},
+		"a bucket of an earlier policy of that name": {
+			nil, live, []history.Bucket{bucket(2, 0, 0), {Revision: 51, Place: history.Place{Policy: "seats", UID: "earlier", Key: "a"}, Used: 9}},
+			"more is used than tickets claim",
+		},
 		"an empty bucket that is left": {nil, []history.Ticket{version(11, "x", 1), version(12, "x")}, []history.Bucket{bucket(0, 0, 0)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -88,10 +88,12 @@ func (l Leak) String() string {
 }
 
 // Leaks compares the buckets at the end of the history with the tickets that are there then, under the rules that are in
-// force, to the unit.
+// force, to the unit. Buckets of policies that no rule names are none of its business; those of an earlier policy of such a
+// name are.
 func (h History) Leaks() []Leak {
-	expected := map[Place]Leak{}
+	expected, named := map[Place]Leak{}, map[string]bool{}
 	for _, r := range h.Rules {
+		named[r.Policy] = true
 		if r.Ended != 0 {
 			continue
 		}
@@ -104,6 +106,9 @@ func (h History) Leaks() []Leak {
 		}
 	}
 	for place, b := range h.atEnd() {
+		if !named[place.Policy] {
+			continue
+		}
 		l := expected[place]
 		l.Place, l.Used, l.Reserved, l.Retained, l.Entries = place, b.Used, b.Reserved, b.Retained, len(b.Entries)
 		expected[place] = l
