@@ -45,7 +45,7 @@ soak: programs ## tickets under random faults (SOAK_DURATION, SOAK_TICKETS, SOAK
 		go test -vet=off -count=1 -timeout 60m ./test/soak -v 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
 
 stress: programs ## 200 clients race for quotas while processes die (STRESS_DURATION, STRESS_SEED); SEEDS=n plays the scenarios instead, n times each. Needs Go. 20 min
-	@STRESS_SEED=$${STRESS_SEED:-$$((RANDOM + 1))} STRESS_DURATION=$${STRESS_DURATION:-10m} STRESS_PAUSE=$${STRESS_PAUSE:-1s} SEEDS='$(SEEDS)' \
+	@STRESS_SEED=$${STRESS_SEED:-$$((RANDOM + 1))} STRESS_DURATION=$${STRESS_DURATION:-10m} STRESS_PAUSE=$${STRESS_PAUSE:-1s} STRESS_REQUEST_LIFE=$${STRESS_REQUEST_LIFE:-90s} SEEDS='$(SEEDS)' \
 		go test -vet=off -count=1 -timeout 180m ./test/stress -v -run '$(if $(SEEDS),TestScenarios,TestQuotas)' 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
 
 bench-quota: programs ## creates a second with one hot bucket, against none and against a write a request; figures go to docs/bench.md. Needs Go, idle machine. 15 min

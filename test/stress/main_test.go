@@ -28,6 +28,9 @@ type plan struct {
 	pause time.Duration
 	// scenarios is how often each scenario is played (SEEDS).
 	scenarios int
+	// life is what the controller takes for a request's life (STRESS_REQUEST_LIFE): quotas come into force and entries age
+	// after it. Here requests end within requestTime, since their clients give up then.
+	life time.Duration
 }
 
 var (
@@ -86,6 +89,7 @@ func readPlan() (p plan, err error) {
 	p = plan{
 		duration: span("STRESS_DURATION", time.Minute), seed: uint64(number("STRESS_SEED", 1)), //nolint:gosec // it is positive
 		pause: span("STRESS_PAUSE", 4*time.Second), scenarios: number("SEEDS", 20),
+		life: span("STRESS_REQUEST_LIFE", requestTime+10*time.Second),
 	}
 	return p, err
 }

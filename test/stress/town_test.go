@@ -83,7 +83,7 @@ func (c *town) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.controller, err = c.house.AddSide(ctx, "stressed-controller", proxy.URL(), proxy.Authority()); err != nil {
+	if c.controller, err = c.house.AddSide(ctx, "stressed-controller", proxy.URL(), proxy.Authority(), "--request-life="+chosen.life.String()); err != nil {
 		return err
 	}
 	if err := c.controller.Start(ctx); err != nil {
