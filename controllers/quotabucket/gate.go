@@ -116,7 +116,7 @@ func (g *Gate) asks(ctx context.Context, t *flightsv1.FlightTicket, offer *booki
 			return asks{}, err
 		}
 		old, err := q.Claims(ctx, booked)
-		if err != nil && !fails(err) { // what nobody can count is taken for nothing, and needs room
+		if err != nil && !policy.Fails(err) { // what nobody can count is taken for nothing, and needs room
 			return asks{}, err
 		}
 		if atBooking {
@@ -241,7 +241,7 @@ func notCounted(err error) error {
 // a namespace that is being deleted; and nothing that refuses nobody, if it can't be asked.
 func (g *Gate) Departed(ctx context.Context, t *flightsv1.FlightTicket) error {
 	holding, err := policy.NewHolding(t, nil)
-	if fails(err) {
+	if policy.Fails(err) {
 		return nil // nobody counts it
 	}
 	if err != nil {
@@ -253,7 +253,7 @@ func (g *Gate) Departed(ctx context.Context, t *flightsv1.FlightTicket) error {
 	}
 	for _, q := range g.Policies.Quotas() {
 		claims, err := q.Claims(ctx, holding)
-		if err != nil && (ends || fails(err) || q.Enforcement() != flightsv1.EnforcementEnforce) {
+		if err != nil && (ends || policy.Fails(err) || q.Enforcement() != flightsv1.EnforcementEnforce) {
 			continue
 		}
 		if err != nil {
@@ -270,13 +270,6 @@ func (g *Gate) Departed(ctx context.Context, t *flightsv1.FlightTicket) error {
 		}
 	}
 	return nil
-}
-
-// fails reports whether a policy, or every policy, fails on a ticket, so that its buckets lack it until it changes.
-func fails(err error) bool {
-	var uncountable *policy.UncountableError
-	var unreadable *policy.RequestError
-	return errors.As(err, &uncountable) || errors.As(err, &unreadable)
 }
 
 func (g *Gate) departed(ctx context.Context, t *flightsv1.FlightTicket, c quota.Claim) error {

@@ -43,6 +43,14 @@ func (e *UncountableError) Error() string {
 // Unwrap returns the cause.
 func (e *UncountableError) Unwrap() error { return e.Err }
 
+// Fails reports whether an error of NewHolding or Claims is for good: a policy, or every policy, fails on the ticket, and asking
+// again is no use until the ticket or the policy changes.
+func Fails(err error) bool {
+	var uncountable *UncountableError
+	var unreadable *RequestError
+	return errors.As(err, &uncountable) || errors.As(err, &unreadable)
+}
+
 // Quotas lists the quotas of all policies that serve, whatever their enforcement, by the policies' names. A policy that
 // doesn't compile and has no older generation that does isn't among them: its tickets are refused, and not counted.
 func (e *Engine) Quotas() []Quota {

@@ -131,6 +131,12 @@ func claimsOf(t *testing.T, e *Engine, ticket *flightsv1.FlightTicket, offer *bo
 	if err != nil {
 		t.Fatal(err)
 	}
+	return claimsIn(t, e, h)
+}
+
+// claimsIn are the claims of all policies on what a ticket holds.
+func claimsIn(t *testing.T, e *Engine, h Holding) []quota.Claim {
+	t.Helper()
 	var all []quota.Claim
 	for _, q := range e.Quotas() {
 		claims, err := q.Claims(t.Context(), h)

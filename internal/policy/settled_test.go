@@ -129,15 +129,7 @@ func bookedClaims(t *testing.T, e *Engine, ticket *flightsv1.FlightTicket) []quo
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []quota.Claim
-	for _, q := range e.Quotas() {
-		claims, err := q.Claims(t.Context(), h)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, claims...)
-	}
-	return all
+	return claimsIn(t, e, h)
 }
 
 // contains checks that each of the smaller claims is at most one of the larger.

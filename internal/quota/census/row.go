@@ -2,7 +2,6 @@ package census
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -29,11 +28,7 @@ type claimed struct {
 }
 
 // fails reports whether the policy fails on the ticket, so that asking it again is no use.
-func (c claimed) fails() bool {
-	var uncountable *policy.UncountableError
-	var unreadable *policy.RequestError
-	return errors.As(c.err, &uncountable) || errors.As(c.err, &unreadable)
-}
+func (c claimed) fails() bool { return policy.Fails(c.err) }
 
 // compute asks some policies about the ticket, in place of what was known of them. It returns how many were asked.
 func (r *row) compute(ctx context.Context, quotas []policy.Quota) int {
