@@ -425,7 +425,8 @@ type OperationStatus struct {
 	SendBy metav1.MicroTime `json:"sendBy"`
 
 	// SettlesAt is when nothing that was sent can take effect any more, by what the provider declared when the operation
-	// was written. A provider that declares longer times since is given them; one that declares shorter ones is not.
+	// was written, or sent again later. A provider that declares longer times since is given them; one that declares
+	// shorter ones is not.
 	// +optional
 	SettlesAt *metav1.MicroTime `json:"settlesAt,omitempty"`
 

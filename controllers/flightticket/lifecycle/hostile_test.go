@@ -154,6 +154,50 @@ func TestKeysAndClocksThatChangeMeanwhileBuyNothingTwice(t *testing.T) {
 	})
 }
 
+// TestWhatIsSentWhileTheProviderIsSlowIsWaitedForAsLong: a provider declares longer times between the moment an operation
+// was written and a send, and the shorter ones again after it. What was sent in between takes as long as was declared then.
+func TestWhatIsSentWhileTheProviderIsSlowIsWaitedForAsLong(t *testing.T) {
+	slow := 5 * time.Minute
+	operation := func() lifecycle.Observation {
+		o := sent(flightsv1.OperationBook, booking.Outcome{})
+		o.Heard.Sent, o.Provider.KeyTTL = nil, time.Hour
+		o.Ticket.Status.Operation.Keyed = true
+		return o
+	}
+	t.Run("a fresh operation is written anew", func(t *testing.T) {
+		o := operation()
+		o.Provider.MaxProcessing += slow
+		if step := lifecycle.Next(o); step.Action != lifecycle.CloseOperation {
+			t.Errorf("%s, want that it is closed unsent", step.Action)
+		}
+	})
+	t.Run("a repeat is written down before it is sent", func(t *testing.T) {
+		o := operation()
+		o.Fresh, o.Ticket.Status.Operation.Outcome = false, string(booking.Unknown)
+		o.Provider.MaxProcessing += slow
+		step := lifecycle.Next(o)
+		if step.Action != lifecycle.Wait {
+			t.Fatalf("%s, want that the status is written first", step.Action)
+		}
+		o.Ticket.Status = step.Status
+		if step := lifecycle.Next(o); step.Action != lifecycle.Send {
+			t.Fatalf("%s, want that it is sent now", step.Action)
+		}
+		o.Provider.MaxProcessing -= slow
+		op := o.Ticket.Status.Operation
+		short := op.SendBy.Add(o.Provider.Timeout + o.Provider.MaxProcessing + o.Provider.ReadLag)
+		late(&o)
+		for asked, want := range map[time.Time]lifecycle.Action{
+			short.Add(time.Second): lifecycle.Wait, short.Add(slow + time.Second): lifecycle.CloseOperation,
+		} {
+			o.Heard = lifecycle.Heard{Found: &lifecycle.Listing{AskedAt: asked, KnownFor: time.Hour}}
+			if step := lifecycle.Next(o); step.Action != want {
+				t.Errorf("a look at %s that finds nothing: %s, want %s", asked.Format(time.TimeOnly), step.Action, want)
+			}
+		}
+	})
+}
+
 func TestAnOperationThatIsTriedAnewSaysWhatTheProviderSaid(t *testing.T) {
 	step := lifecycle.Next(sent(flightsv1.OperationBook, rejected(booking.ClassRefused, "price_above_ceiling")))
 	ready := meta.FindStatusCondition(step.Status.Conditions, flightsv1.ConditionReady)

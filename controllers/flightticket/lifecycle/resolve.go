@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
 )
@@ -59,8 +61,8 @@ func pursue(o Observation, op flightsv1.OperationStatus) Step {
 func unsent(o Observation, op flightsv1.OperationStatus) (Step, bool) {
 	late := !o.sendable(op)
 	unwanted := o.Ticket.Deleting && (op.Kind != flightsv1.OperationCancel || o.retains(op.BookingID))
-	// Written for a provider that took keys and takes none now, or the other way round.
-	otherwise := o.Provider.Found && op.Keyed != o.Provider.takesKeys()
+	// Written for a provider that took keys and takes none now, or the other way round, or that takes longer by now.
+	otherwise := o.Provider.Found && (op.Keyed != o.Provider.takesKeys() || outgrown(op, o.Provider))
 	if !o.alone(op) || (!late && !unwanted && !otherwise) {
 		return Step{}, false
 	}
@@ -71,9 +73,14 @@ func unsent(o Observation, op flightsv1.OperationStatus) (Step, bool) {
 func (o Observation) alone(op flightsv1.OperationStatus) bool { return o.Fresh && op.Outcome == "" }
 
 // again sends an operation that may have been sent before. The status must say so first: there may be two controllers,
-// and the one that wrote the operation would else close it on a refusal while the other still sends it.
+// and the one that wrote the operation would else close it on a refusal while the other still sends it. It must also say
+// until when this send can take effect: the provider may declare shorter times again before that is over.
 func (o Observation) again(op flightsv1.OperationStatus) Step {
-	if op.Outcome == "" {
+	longer := outgrown(op, o.Provider)
+	if longer {
+		op.SettlesAt = &metav1.MicroTime{Time: op.SendBy.Add(lapse(op, o.Provider))}
+	}
+	if longer || op.Outcome == "" {
 		return o.linger(op)
 	}
 	return Step{Action: Send}

@@ -67,6 +67,11 @@ func lapse(op flightsv1.OperationStatus, p Provider) time.Duration {
 	return max(now, op.SettlesAt.Sub(op.SendBy.Time))
 }
 
+// outgrown says whether a send could take effect later by what the provider declares now than the operation says.
+func outgrown(op flightsv1.OperationStatus, p Provider) bool {
+	return op.SettlesAt == nil || op.SendBy.Add(lapse(op, p)).After(op.SettlesAt.Time)
+}
+
 // settled says whether nothing that was sent for an operation can take effect after a look that began then. Only such a
 // look proves absence. The time that this process has known the operation counts too: the wall clock alone would prove
 // absence too early after it was set forward, or when it is ahead of the clock of the process that sent.
