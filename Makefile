@@ -7,6 +7,11 @@ SHELL := /bin/bash
 # Only the race detector needs a C compiler; it turns cgo on for itself.
 export CGO_ENABLED := 0
 
+# Walks at random are the same ones each time, so that a change is judged by what it does and not by luck. To look for
+# others, give another seed, and more of them.
+export RAPID_SEED ?= 1
+export RAPID_CHECKS ?= 3000
+
 GO_FILES = git ls-files --cached --others --exclude-standard '*.go'
 GOLANGCI_LINT = go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golangci-lint
 # Modules of their own that hold Go code of ours, as against those that only pin a tool.

@@ -1,8 +1,6 @@
 package lifecycle_test
 
 import (
-	"flag"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,34 +16,8 @@ import (
 // carried out late, reads lag, the cache is stale, the ticket is edited and deleted. At no moment are there two live
 // bookings; when the faults stop, the ticket comes to rest with exactly what it asks for.
 func TestNothingIsBoughtTwiceLostOrLeftBehind(t *testing.T) {
-	explore(t, walk)
+	rapid.Check(t, walk)
 }
-
-// explore plays rounds of walks, the same ones each time, so that a change is judged by what it does and not by luck. More
-// are played with -rapid.checks, others with -rapid.seed.
-func explore(t *testing.T, walk func(*rapid.T)) {
-	t.Helper()
-	seed := flag.Lookup("rapid.seed")
-	if seed.Value.String() != seed.DefValue {
-		rapid.Check(t, walk)
-		return
-	}
-	for round := range rounds {
-		sow(t, seed.Value, strconv.Itoa(round+1))
-		rapid.Check(t, walk)
-	}
-	sow(t, seed.Value, seed.DefValue)
-}
-
-func sow(t *testing.T, seed flag.Value, value string) {
-	t.Helper()
-	if err := seed.Set(value); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// rounds of a hundred walks each (or as many as -rapid.checks says).
-const rounds = 30
 
 func walk(t *rapid.T) {
 	w := newWorld(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) })
