@@ -32,6 +32,7 @@ const (
 	findsOut   = "TestNextFindsOutWhatBecameOfAnOperation/"
 	keeps      = "TestNextKeepsABookingAsTheSpecAsksOrLetsItGo/"
 	changeable = "TestKeysAndClocksThatChangeMeanwhileBuyNothingTwice/"
+	slowly     = "TestWhatIsSentWhileTheProviderIsSlowIsWaitedForAsLong/"
 )
 
 func beforeTheRecord() []mutant {
@@ -118,8 +119,18 @@ func send() []mutant {
 		{
 			name: "word before a repeat", without: "one process closes on a refusal what another one still sends",
 			in:  core,
-			old: "if op.Outcome == \"\" {\n\t\treturn o.linger(op)\n\t}\n\treturn Step{Action: Send}", new: "return Step{Action: Send}",
+			old: "if longer || op.Outcome == \"\" {", new: "if longer {",
 			pkg: core, test: changeable + "another_process_says_so_before_it_sends_an_operation_again",
+		},
+		{
+			name: "times of a repeat", without: "what was sent while the provider was slow is called absent too early",
+			in: core, old: "if longer || op.Outcome == \"\" {", new: "if op.Outcome == \"\" {",
+			pkg: core, test: slowly + "a_repeat_is_written_down_before_it_is_sent",
+		},
+		{
+			name: "times of a first send", without: "an operation is sent that can take longer than it says",
+			in: core, old: " || outgrown(op, o.Provider))", new: ")",
+			pkg: core, test: slowly + "a_fresh_operation_is_written_anew",
 		},
 		{
 			name: "same account", without: "another account's answers are believed about an open operation", quick: true,
