@@ -144,6 +144,10 @@ func TestATicketThatNobodyReviewedIsNotBookedBeyondTheLimit(t *testing.T) {
 func TestWhatATicketTookStaysTakenWhenItIsGone(t *testing.T) {
 	p := newPlace(t, simulator.Settings{}, nil)
 	policy := p.seats(3, true)
+	unbooked := p.named("unbooked", func(s *flightsv1.FlightTicketSpec) { s.Suspend = true })
+	p.bucket(func(b *flightsv1.QuotaBucket) bool { return b.Used == 2 })
+	p.remove(unbooked)
+	p.untilGone()
 	first := p.named("first", nil)
 	p.is("first", flightsv1.ReasonBooked)
 	p.remove(first)

@@ -307,6 +307,7 @@ func TestWhatIsRetainedOutlivesItsTicketWhichGoesOnlyAfterwards(t *testing.T) {
 	p := s.policy("retaining", centres(1, 10, `, "retain": true`))
 	ticket := s.ticket("a", "4711", 3)
 	s.hold(ticket)
+	s.cancelled(ticket)
 	s.says(p, "4711", "used 3, retained 0, 0 entries, by 1")
 	s.remove(ticket)
 	s.says(p, "4711", "used 0, retained 3, 0 entries, by 1")
@@ -318,6 +319,7 @@ func TestWhatIsRetainedOutlivesItsTicketWhichGoesOnlyAfterwards(t *testing.T) {
 	}
 	s.letGo(ticket)
 	other := s.ticket("b", "4711", 1)
+	s.cancelled(other)
 	s.says(p, "4711", "used 1, retained 3, 0 entries, by 1")
 	s.remove(other)
 	s.says(p, "4711", "used 0, retained 3, 0 entries, by 1")
@@ -328,6 +330,40 @@ func TestWhatIsRetainedOutlivesItsTicketWhichGoesOnlyAfterwards(t *testing.T) {
 	if b := s.bucket(p, quota.Cluster, "4711"); b.Retained != 3 || b.Available != 7 {
 		t.Errorf("retained %d, available %d", b.Retained, b.Available)
 	}
+}
+
+// cancelled says of a ticket that it had a booking, which is cancelled.
+func (s *scene) cancelled(t *flightsv1.FlightTicket) {
+	s.Helper()
+	now := metav1.Now()
+	t.Status.Booking = &flightsv1.BookingStatus{
+		ID: "b-1", Provider: flightsv1.ProviderIdentity{Name: "air", UID: "uid-air", Account: "house"}, CancelledAt: &now,
+		Order: flightsv1.Order{Origin: "BOM", Destination: "LON", Seats: t.Spec.Number},
+	}
+	if err := s.Status().Update(s.Context(), t); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func TestATicketThatWasNeverBookedLeavesNothingBehindAndNeedNotWait(t *testing.T) {
+	s := newScene(t)
+	c := s.start(plane.Config)
+	p := s.policy("unbooked", centres(1, 10, `, "retain": true`))
+	s.ticket("stays", "4711", 1)
+	ticket := s.ticket("a", "4711", 3)
+	s.hold(ticket)
+	s.says(p, "4711", "used 4, retained 0, 0 entries, by 1")
+	s.remove(ticket)
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(ticket), ticket); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.gate.Departed(t.Context(), ticket); err != nil {
+		t.Errorf("it may not go: %v", err)
+	}
+	s.ticket("c", "4711", 2) // a count of the ticket that is leaving
+	s.says(p, "4711", "used 6, retained 0, 0 entries, by 1")
+	s.letGo(ticket)
+	s.says(p, "4711", "used 3, retained 0, 0 entries, by 1")
 }
 
 func TestAThousandTicketsInOneBucketAreEvaluatedOnceEach(t *testing.T) {

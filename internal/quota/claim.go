@@ -54,7 +54,7 @@ type Claim struct {
 	Limit int64
 	// Resets is when the quota's window ends; zero: never.
 	Resets time.Time
-	// Retain says that the amount outlives its ticket.
+	// Retain says that the amount outlives its ticket if that had a booking.
 	Retain bool
 	// WarnAt is the held amount from which a ticket is admitted with a warning; 0: never.
 	WarnAt int64

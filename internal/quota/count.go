@@ -22,8 +22,8 @@ type Ticket struct {
 	// Amount is what it claims on this bucket: the larger of its spec's claim and its booked order's, until the provider
 	// has confirmed a change (rule 12). 0 if it claims nothing here.
 	Amount int64
-	// Outlived says that the ticket is being deleted and that its amount outlives it: because the claim says retain, or
-	// because the booking stays. Its amount is final then.
+	// Outlived says that the ticket is being deleted and that its amount outlives it: because the claim says retain and it had
+	// a booking, or because the booking stays. Its amount is final then.
 	Outlived bool
 	// Created is the ticket's creation time, and Committed that it has a booking or an open operation. Only the second
 	// gate reads them.

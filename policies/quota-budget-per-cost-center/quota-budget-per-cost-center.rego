@@ -34,8 +34,8 @@
 #       retain:
 #         title: Retain
 #         description: >-
-#           Whether what a ticket held stays spent when the ticket is deleted. By default it stays only if the booking
-#           stays with the provider, as when deletionPolicy is Retain.
+#           Whether what a ticket held stays spent when the ticket is deleted, if it had a booking. By default it stays only if
+#           the booking stays with the provider, as when deletionPolicy is Retain.
 #         type: boolean
 #         default: false
 #       warnPercent:

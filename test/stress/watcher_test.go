@@ -160,6 +160,7 @@ func versionOf(t *flightsv1.FlightTicket, gone bool, now time.Time) history.Tick
 		Forms: []history.Form{{Seats: int64(t.Spec.Number), Month: month(t.Spec.DepartureDate)}},
 	}
 	if b := t.Status.Booking; b != nil {
+		v.Booked = true
 		v.Forms = append(v.Forms, history.Form{Seats: int64(b.Order.Seats), Month: month(b.Order.DepartureDate)})
 	}
 	if op := t.Status.Operation; op != nil && op.Order != nil {

@@ -278,6 +278,7 @@ func TestWhatATicketTakesOutlivesItOnceAllThatIsLeftIsToLetItGo(t *testing.T) {
 	said := func(t *flightsv1.FlightTicket) {
 		t.Annotations = map[string]string{flightsv1.RetainBookingAnnotation: "b-1"}
 	}
+	tried := func(t *flightsv1.FlightTicket) { t.Status.Attempts = 1 }
 	open := func(t *flightsv1.FlightTicket) { t.Status.Operation = &flightsv1.OperationStatus{} }
 	cancelled := func(t *flightsv1.FlightTicket) { now := metav1.Now(); t.Status.Booking.CancelledAt = &now }
 	type changes []func(*flightsv1.FlightTicket)
@@ -291,7 +292,9 @@ func TestWhatATicketTakesOutlivesItOnceAllThatIsLeftIsToLetItGo(t *testing.T) {
 		"a booking that is to be cancelled":       {false, changes{deleted, booked}, "a 2 committed"},
 		"the same under a quota that retains":     {true, changes{deleted, booked}, "a 2 committed"},
 		"once it is cancelled":                    {true, changes{deleted, booked, cancelled}, "a 2 outlived"},
-		"never booked":                            {true, changes{deleted}, "a 2 outlived"},
+		"never booked":                            {true, changes{deleted}, "a 2"},
+		"tried, and refused by the provider":      {true, changes{deleted, tried}, "a 2"},
+		"tried, and nobody knows yet":             {true, changes{deleted, tried, open}, "a 2 committed"},
 		"never booked, under an ordinary quota":   {false, changes{deleted, kept}, "a 2"},
 		"an operation is open":                    {true, changes{deleted, booked, kept, open}, "a 2 committed"},
 		"not deleted":                             {true, changes{booked, kept}, "a 2 committed"},

@@ -96,10 +96,12 @@ func leaving(t *flightsv1.FlightTicket) (leaves, stays bool) {
 	return stays, stays
 }
 
-// Outlived reports whether what a ticket takes by a claim outlives it, from now on (rule 12).
+// Outlived reports whether what a ticket takes by a claim outlives it, from now on (rule 12). Nothing outlives a ticket that
+// never had a booking, whatever the claim says: nothing was spent on it. That it had one its status says until it is gone,
+// for a booking that is cancelled stays there. An attempt is no proof: the provider may have refused it.
 func Outlived(t *flightsv1.FlightTicket, c quota.Claim) bool {
 	leaves, stays := leaving(t)
-	return leaves && (stays || c.Retain)
+	return leaves && (stays || c.Retain && t.Status.Booking != nil)
 }
 
 // entry is what a ticket means to one bucket.

@@ -35,6 +35,8 @@ type Ticket struct {
 	CostCenter string
 	// Forms are what the ticket holds for. In each bucket the largest counts.
 	Forms []Form
+	// Booked says that the ticket has or had a booking.
+	Booked bool
 	// Gone says that the write removed the ticket.
 	Gone bool
 }
@@ -53,7 +55,7 @@ type Place struct {
 type Claim struct {
 	Place
 	Amount, Limit int64
-	// Retain says that the amount outlives the ticket.
+	// Retain says that the amount outlives the ticket if that had a booking.
 	Retain bool
 }
 

@@ -89,22 +89,26 @@ func TestALeakIsFound(t *testing.T) {
 	retaining := rule(1, 5, 1, 10, 0)
 	retaining.Claims = bySeats(5, true)
 	live := []history.Ticket{version(11, "x", 2), version(12, "y", 3), version(13, "y")}
+	booked := slices.Clone(live)
+	booked[2].Booked = true
 	for name, c := range map[string]struct {
 		rules   []history.Rule
 		tickets []history.Ticket
 		buckets []history.Bucket
 		want    string
 	}{
-		"to the unit":                     {nil, live, []history.Bucket{bucket(2, 0, 0)}, ""},
-		"one too many":                    {nil, live, []history.Bucket{bucket(3, 0, 0)}, "more is used than tickets claim"},
-		"one too few":                     {nil, live, []history.Bucket{bucket(1, 0, 0)}, "less is used than tickets claim"},
-		"no bucket though tickets claim":  {nil, live, nil, "less is used than tickets claim"},
-		"a bucket that is gone":           {nil, live, []history.Bucket{gone}, "less is used than tickets claim"},
-		"an entry that stays":             {nil, live, []history.Bucket{bucket(2, 0, 0, history.Entry{Nonce: "n"})}, "entries are left"},
-		"something reserved by no entry":  {nil, live, []history.Bucket{bucket(2, 1, 0)}, "entries are left"},
-		"something retained for nothing":  {nil, live, []history.Bucket{bucket(2, 0, 1)}, "what is retained is not what tickets left"},
-		"what a ticket left is retained":  {[]history.Rule{retaining}, live, []history.Bucket{bucket(2, 0, 3)}, ""},
-		"what a ticket left is forgotten": {[]history.Rule{retaining}, live, []history.Bucket{bucket(2, 0, 0)}, "what is retained is not what tickets left"},
+		"to the unit":                              {nil, live, []history.Bucket{bucket(2, 0, 0)}, ""},
+		"one too many":                             {nil, live, []history.Bucket{bucket(3, 0, 0)}, "more is used than tickets claim"},
+		"one too few":                              {nil, live, []history.Bucket{bucket(1, 0, 0)}, "less is used than tickets claim"},
+		"no bucket though tickets claim":           {nil, live, nil, "less is used than tickets claim"},
+		"a bucket that is gone":                    {nil, live, []history.Bucket{gone}, "less is used than tickets claim"},
+		"an entry that stays":                      {nil, live, []history.Bucket{bucket(2, 0, 0, history.Entry{Nonce: "n"})}, "entries are left"},
+		"something reserved by no entry":           {nil, live, []history.Bucket{bucket(2, 1, 0)}, "entries are left"},
+		"something retained for nothing":           {nil, live, []history.Bucket{bucket(2, 0, 1)}, "what is retained is not what tickets left"},
+		"what a ticket left is retained":           {[]history.Rule{retaining}, booked, []history.Bucket{bucket(2, 0, 3)}, ""},
+		"what a ticket left is forgotten":          {[]history.Rule{retaining}, booked, []history.Bucket{bucket(2, 0, 0)}, "what is retained is not what tickets left"},
+		"one that was never booked leaves nothing": {[]history.Rule{retaining}, live, []history.Bucket{bucket(2, 0, 0)}, ""},
+		"one that was never booked is retained":    {[]history.Rule{retaining}, live, []history.Bucket{bucket(2, 0, 3)}, "what is retained is not what tickets left"},
 		"a bucket of a policy that is gone": {
 			[]history.Rule{rule(1, 5, 1, 10, 20)}, live, []history.Bucket{bucket(2, 0, 0)}, "more is used than tickets claim",
 		},

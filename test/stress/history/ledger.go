@@ -23,7 +23,7 @@ func (b *book) enter(t Ticket) []Claim {
 	}
 	for place, c := range was {
 		b.live[place] -= c.Amount
-		if t.Gone && c.Retain && b.inForce(t.Revision) {
+		if t.Gone && t.Booked && c.Retain && b.inForce(t.Revision) {
 			b.retained[place] += c.Amount
 		}
 	}
