@@ -95,6 +95,15 @@ func again(req admission.Request, err error) outcome {
 	return outcome{response: response, result: resultRetry}
 }
 
+// late refuses for the moment, as again does, because policies had no time to answer and nothing else refuses.
+func late(req admission.Request, reasons []reason, warnings []string) outcome {
+	out := refuse(req, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, reasons, warnings)
+	out.response.Result.Message += "; nothing was stored, retry"
+	out.response.Result.Details.RetryAfterSeconds = retryAfterSeconds
+	out.result = resultRetry
+	return out
+}
+
 // refuse puts all reasons, in the order given, into the message and the causes.
 func refuse(req admission.Request, code int32, why metav1.StatusReason, reasons []reason, warnings []string) outcome {
 	lines := make([]string, 0, len(reasons))

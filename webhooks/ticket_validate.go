@@ -275,7 +275,8 @@ func (v ticketValidator) askOnce(ctx context.Context, r *ticketReview, namespace
 	return v.charge(ctx, r, decision)
 }
 
-// deny joins what the policies say to the reasons found before.
+// deny joins what the policies say to the reasons found before. Only where each policy that refuses had no time for more may
+// another try be answered otherwise: one reason that stands is an answer for good.
 func (r *ticketReview) deny(d policy.Decision) outcome {
 	reasons := slices.Clone(r.reasons)
 	for _, denial := range d.Denials {
@@ -285,7 +286,11 @@ func (r *ticketReview) deny(d policy.Decision) outcome {
 		}
 		reasons = append(reasons, reason{source: denial.Policy, code: code, text: denial.Message})
 	}
-	out := forbid(r.req, reasons, slices.Concat(r.warnings, warningsOf(d)))
+	answer := forbid
+	if len(r.reasons) == 0 && !slices.ContainsFunc(d.Denials, func(d policy.Denial) bool { return !d.Late }) {
+		answer = late
+	}
+	out := answer(r.req, reasons, slices.Concat(r.warnings, warningsOf(d)))
 	out.evaluated = d.Evaluated
 	return out
 }

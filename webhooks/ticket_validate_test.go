@@ -15,6 +15,7 @@ import (
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/places"
 	"github.com/flight-operator/flight-operator/internal/policy"
+	"github.com/flight-operator/flight-operator/internal/quota"
 )
 
 // ticketCase is a ticket under some policies, and the answer.
@@ -202,6 +203,53 @@ func TestWhatCanNotBeDecidedIsRefused(t *testing.T) {
 			}
 			if strings.Contains(got.Result.Message, "secret passenger") {
 				t.Error("the answer quotes a panic")
+			}
+		})
+	}
+}
+
+func TestWhatAPolicyHadNoTimeForIsAskedAgainUnlessSomethingElseRefuses(t *testing.T) {
+	slow := policy.Denial{Policy: "slow", Code: policy.CodePolicyError, Message: "policy slow could not be evaluated: it took too long", Late: true}
+	slower := policy.Denial{Policy: "slower", Code: policy.CodePolicyError, Message: "policy slower could not be evaluated: it is in quarantine", Late: true}
+	broken := policy.Denial{Policy: "broken", Code: policy.CodePolicyError, Message: "policy broken could not be evaluated: divide by zero"}
+	never := policy.Denial{Policy: "never", Message: "no flights"}
+	past := func(ft *flightsv1.FlightTicket) { ft.Spec.DepartureDate = "2020-01-01" }
+	for name, c := range map[string]struct {
+		denials []policy.Denial
+		change  func(*flightsv1.FlightTicket)
+		code    int32
+		says    []string
+	}{
+		"one that is late":        {[]policy.Denial{slow}, nil, http.StatusTooManyRequests, []string{"slow: policy slow could not be evaluated: it took too long; nothing was stored, retry"}},
+		"two that are late":       {[]policy.Denial{slow, slower}, nil, http.StatusTooManyRequests, []string{"2 reasons:\nslow: ", "\nslower: ", "; nothing was stored, retry"}},
+		"one late and one denies": {[]policy.Denial{never, slow}, nil, http.StatusForbidden, []string{"2 reasons:\nnever: no flights\nslow: "}},
+		"one late and one fails":  {[]policy.Denial{broken, slow}, nil, http.StatusForbidden, []string{"broken: policy broken", "slow: policy slow"}},
+		"one that fails":          {[]policy.Denial{broken}, nil, http.StatusForbidden, []string{"divide by zero"}},
+		"one late and a bad date": {[]policy.Denial{slow}, past, http.StatusForbidden, []string{"spec.departureDate: ", "slow: policy slow"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.serve(t, deciderFunc(func(context.Context, policy.Request) (policy.Decision, error) {
+				return policy.Decision{Denials: c.denials, Claims: []quota.Claim{{Policy: "seats", Key: "all", Amount: 1}}}, nil
+			}))
+			asked := ticket()
+			if c.change != nil {
+				asked = ticket(c.change)
+			}
+			got := w.review(t, PathValidateTicket, create(t, "FlightTicket", asked))
+			if got.Allowed || got.Result.Code != c.code {
+				t.Fatalf("allowed = %v, code %d: %s", got.Allowed, got.Result.Code, got.Result.Message)
+			}
+			if again := got.Result.Details.RetryAfterSeconds > 0; again != (c.code == http.StatusTooManyRequests) {
+				t.Errorf("to be asked again: %v", again)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(got.Result.Message, text) {
+					t.Errorf("message is %q, want %q", got.Result.Message, text)
+				}
+			}
+			if n := len(got.Result.Details.Causes); n < len(c.denials) {
+				t.Errorf("%d causes of %d denials", n, len(c.denials))
 			}
 		})
 	}

@@ -113,9 +113,17 @@ func firstProblem(err error) string {
 
 // policyError is the denial that stands for a policy which could not be evaluated.
 func policyError(policy string, err error) Denial {
+	d := Denial{Policy: policy, Code: CodePolicyError, Message: unanswered(policy, err) + "; ask a cluster admin", Late: late(err)}
+	if d.Late {
+		d.Message = unanswered(policy, err) + "; it is asked anew at every try: if it goes on like this, ask a cluster admin"
+	}
+	return d
+}
+
+// unanswered says why a policy gave no answer.
+func unanswered(policy string, err error) string {
 	reason := strings.Join(strings.Fields(err.Error()), " ") // OPA breaks some of its messages into lines
-	return Denial{Policy: policy, Code: CodePolicyError,
-		Message: fmt.Sprintf("policy %s could not be evaluated: %s; ask a cluster admin", policy, shorten(reason))}
+	return fmt.Sprintf("policy %s could not be evaluated: %s", policy, shorten(reason))
 }
 
 // add enters what one policy said.
@@ -131,10 +139,10 @@ func (d *Decision) add(rev *revision, a answer, err error, took time.Duration) {
 		a = answer{}
 	case err != nil:
 		a, result.Result = answer{}, ResultError
-		if denial := policyError(rev.name, err); enforced {
-			d.Denials = append(d.Denials, denial)
+		if enforced {
+			d.Denials = append(d.Denials, policyError(rev.name, err))
 		} else {
-			d.Warnings = append(d.Warnings, Warning{rev.name, denial.Message})
+			d.Warnings = append(d.Warnings, Warning{rev.name, unanswered(rev.name, err) + "; ask a cluster admin"})
 		}
 	case len(a.denials) > 0 && enforced:
 		result.Result = ResultDeny

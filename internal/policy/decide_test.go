@@ -181,13 +181,13 @@ func TestPoisonousRegoIsCutAndHarmsNobodyElse(t *testing.T) {
 	mustSet(t, e, regoPolicy("good", denyMany))
 	d := decide(t, e, requestForFive())
 	want := []string{
-		"bad: policy bad could not be evaluated: it took too long: more than 100ms; ask a cluster admin",
+		"bad: policy bad could not be evaluated: it took too long: more than 100ms; it is asked anew at every try: if it goes on like this, ask a cluster admin",
 		"good: 5 seats are too many",
 	}
 	if diff := cmp.Diff(want, denied(d)); diff != "" {
 		t.Error(diff)
 	}
-	if d.Denials[0].Code != CodePolicyError || !errors.Is(d.Evaluated[0].Err, errTimeout) {
+	if d.Denials[0].Code != CodePolicyError || !d.Denials[0].Late || d.Denials[1].Late || !errors.Is(d.Evaluated[0].Err, errTimeout) {
 		t.Errorf("got %+v", d)
 	}
 	if diff := cmp.Diff([]string{"bad-warning: policy bad-warning could not be evaluated: it took too long: more than 100ms; ask a cluster admin"}, warned(d)); diff != "" {
@@ -207,7 +207,7 @@ func TestAPolicyThatRunsOutOfTimeAgainAndAgainIsPutInQuarantine(t *testing.T) {
 		decide(t, e, requestForFive())
 	}
 	got := decide(t, e, request())
-	if got.Allowed() || !strings.Contains(got.Denials[0].Message, "it is in quarantine for another ") {
+	if got.Allowed() || !got.Denials[0].Late || !strings.Contains(got.Denials[0].Message, "it is in quarantine for another ") {
 		t.Errorf("got %+v", got)
 	}
 	update := regoPolicy("bad", denyMany)
@@ -251,6 +251,7 @@ func TestARequestThatRunsOutOfTimeIsRefused(t *testing.T) {
 	e.limits.policy, e.limits.request = time.Minute, 20*time.Millisecond
 	d := decide(t, e, requestForFive())
 	if len(d.Denials) != 2 || d.Denials[0].Code != CodePolicyError || d.Denials[1].Code != CodePolicyError ||
+		!d.Denials[0].Late || !d.Denials[1].Late ||
 		!strings.Contains(d.Denials[1].Message, "the request ended first") {
 		t.Errorf("got %+v", d)
 	}
@@ -277,7 +278,7 @@ func TestErrorsAtRunTimeRefuse(t *testing.T) {
 			mustSet(t, e, regoPolicy("enforced", c.rego))
 			mustSet(t, e, warning(regoPolicy("warning", c.rego)))
 			d := decide(t, e, requestForFive())
-			if len(d.Denials) != 1 || d.Denials[0].Code != CodePolicyError || !strings.Contains(d.Denials[0].Message, c.want) {
+			if len(d.Denials) != 1 || d.Denials[0].Code != CodePolicyError || d.Denials[0].Late || !strings.Contains(d.Denials[0].Message, c.want) {
 				t.Errorf("denials %+v, want %s", d.Denials, c.want)
 			}
 			if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0].Message, c.want) {

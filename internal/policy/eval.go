@@ -41,6 +41,11 @@ func storedLimits() limits {
 // errTimeout marks an evaluation that was cut at its deadline.
 var errTimeout = errors.New("it took too long")
 
+// late reports whether an error says nothing but that a policy had no time: its own, or that of the request.
+func late(err error) bool {
+	return errors.Is(err, errTimeout) || errors.Is(err, errQuarantine) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // stop tells a running evaluation to end. It implements topdown.Cancel, which is looked at many times, so it is two
 // loads and no lock.
 type stop struct {

@@ -4,8 +4,8 @@
 // clock: the time is part of the input. Webhook, second gate, audit and command line share its one input builder and one
 // Decide.
 //
-// A policy may take 100 ms of a ticket and all policies 2 s; what takes longer is a policy error. After three time-outs in
-// a row a policy is put in quarantine for 30 s, and errs at once. When a policy is applied it is compiled within 3 s and
+// A policy may take 100 ms of a ticket and all policies 2 s; what takes longer is a policy error, and its denial is Late.
+// After three time-outs in a row a policy is put in quarantine for 30 s, and errs at once. When a policy is applied it is compiled within 3 s and
 // tried on sample inputs, where it may allocate 64 MiB. A stored one may take 30 s to compile, since it may have to on a
 // busy machine, and a policy that isn't compiled refuses everybody. Deadlines don't bound memory: a policy that builds something huge
 // from unusual input only is cut by time, not by size.
@@ -66,6 +66,9 @@ type Denial struct {
 	Message string
 	// Details is what the policy adds for programs: JSON text, or empty.
 	Details string
+	// Late says that the policy had no time to answer, or is in quarantine because it had none before. It refuses like any
+	// other, but says nothing about the ticket: asked again, the policy may allow it.
+	Late bool
 }
 
 // CodePolicyError is the code of a denial that stands for a policy which could not be evaluated.

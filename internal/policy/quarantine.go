@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -21,11 +22,14 @@ type quarantine struct {
 	until   atomic.Int64 // Unix nanoseconds
 }
 
+// errQuarantine marks a policy that is not asked for a while.
+var errQuarantine = errors.New("it is in quarantine")
+
 // check says whether the policy may run.
 func (q *quarantine) check(now time.Time) error {
 	if left := time.Duration(q.until.Load() - now.UnixNano()); left > 0 {
-		return fmt.Errorf("it is in quarantine for another %v, because it ran out of time %d times in a row",
-			left.Round(time.Second), q.strikes.Load())
+		return fmt.Errorf("%w for another %v, because it ran out of time %d times in a row",
+			errQuarantine, left.Round(time.Second), q.strikes.Load())
 	}
 	return nil
 }

@@ -89,10 +89,10 @@ func (q Quota) Claims(ctx context.Context, h Holding) ([]quota.Claim, error) {
 		return nil, fmt.Errorf("compute the claims of policy %s: %w", q.rev.name, err)
 	}
 	claims, err := q.rev.held(ctx, h, q.limit)
-	late := errors.Is(err, errTimeout)
-	q.rev.counting.report(late, time.Now())
+	cut := errors.Is(err, errTimeout)
+	q.rev.counting.report(cut, time.Now())
 	switch {
-	case late || err != nil && ctx.Err() != nil:
+	case cut || err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("compute the claims of policy %s: %w", q.rev.name, err)
 	case err != nil:
 		return nil, &UncountableError{Policy: q.rev.name, Err: err}
