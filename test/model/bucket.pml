@@ -26,7 +26,11 @@
 typedef Bucket {
 	byte used;
 	byte counted;      /* the countedRevision of used */
-	byte kept;         /* the retained claim, keyed by the uid of its ticket: writing it twice is writing it once */
+	byte kept;         /* retained claims */
+#ifdef RETAIN
+	byte leaves;       /* the uid of the ticket whose claim is among them while it may still be there; 0: none */
+	byte goneBy;       /* the newest row of the first count that lacked it, + 1; 0: none has */
+#endif
 	byte generation;   /* the policy's highest that touched it; 0: there is no such bucket */
 	byte countedBy;    /* the policy's generation by which used was summed */
 	byte ticket[ROOM]; /* ticket + 1; 0 is a free place; entries stand in the order in which they came */
@@ -146,18 +150,75 @@ inline ask(bk, tk, ofUid, ofGen, req) {
 	fi
 }
 
-/* count: the whole count in one write: used, the entries that the row shows, settled of the others. */
-inline count(bk, g, shows, stamp) {
+#ifdef RETAIN
+/* What X claims outlives it. Marked for deletion it is leaving, since the revision leftAt; what it claims is final then. */
+byte leaving, leftAt;
+
+/*
+ * Entries of one name share what they hold, since only one of them can be stored. What is retained breaks that: the old
+ * ticket counts on beside a new one of its name. So it is retained only while no entry of a namesake is open.
+ */
+#ifdef RETAIN_BESIDE_NAMESAKE
+#define NO_NAMESAKE true
+#else
+#define OTHER(k) (ENTRY(0, k, ticket) == X + 1 && ENTRY(0, k, uid) != leaving)
+#define NO_NAMESAKE !(OTHER(0) || OTHER(1) || OTHER(2) || OTHER(3))
+#endif
+#ifdef RETAIN_UNSEEN
+#define SEEN_LEAVING(shows, before) (leftAt <= shows)
+#else
+#define SEEN_LEAVING(shows, before) (leftAt <= before)
+#endif
+#ifdef FORGET_DEPARTURE
+#define GONE_FOR_ALL(before) true
+#else
+#define GONE_FOR_ALL(before) (bucket[0].goneBy - 1 <= before)
+#endif
+#define LEFT(b, r, t) (bucket[b].leaves != 0 && bucket[b].leaves == UID(r, t))
+
+/* depart: a count moves what is leaving to the retained claims, once, and forgets a departure whom no later count can show. */
+inline depart(g, x, y, before) {
+	if
+	:: leaving != 0 && bucket[0].leaves == 0 && UID(x, X) == leaving && SEEN_LEAVING(x, before) && NO_NAMESAKE ->
+		bucket[0].leaves = leaving; bucket[0].kept = (bucket[0].kept > 6 -> 6 : bucket[0].kept) + CLAIM(g, x, X, 0)
+	:: else
+	fi;
+	if :: bucket[0].leaves != 0 && bucket[0].goneBy == 0 && UID(x, X) != bucket[0].leaves -> bucket[0].goneBy = (x > y -> x : y) + 1 :: else fi;
+	if :: bucket[0].goneBy != 0 && GONE_FOR_ALL(before) -> bucket[0].leaves = 0; bucket[0].goneBy = 0 :: else fi
+}
+#define DEPART(g, x, y, before) depart(g, x, y, before);
+#else
+#define LEFT(b, r, t) false
+#define DEPART(g, x, y, before)
+#endif
+
+/*
+ * count: the whole count in one write: used, the entries that the rows show, settled of the others. The cache may move on
+ * while it is summed: before is its row when that began, x and y are those at which it read X and Y. An entry goes only if
+ * its ticket was so before already.
+ */
+#ifdef LOOSE_SNAPSHOT
+#define UNCHANGED(before, after, t) true
+#else
+#define UNCHANGED(before, after, t) (UID(before, t) == UID(after, t) && GEN(before, t) == GEN(after, t))
+#endif
+#define AT(x, y, t) (t == X -> x : y)
+#define COUNTS(g, r, t, b) (LEFT(b, r, t) -> 0 : CLAIM(g, r, t, b))
+inline count(bk, g, x, y, before) {
+	DEPART(g, x, y, before)
 	bucket[bk].used = 0; j = 0;
-	do :: j < NT -> bucket[bk].used = bucket[bk].used + CLAIM(g, shows, j, bk); j++ :: else -> break od;
+	do :: j < NT -> bucket[bk].used = bucket[bk].used + COUNTS(g, AT(x, y, j), j, bk); j++ :: else -> break od;
 	k = 0;
 	do
 	:: k < ROOM && ENTRY(bk, k, ticket) != 0 ->
 		j = ENTRY(bk, k, ticket) - 1;
-		if :: SHOWN(shows, bk, k) -> remove(bk, k) :: else -> ENTRY(bk, k, settled) = CLAIM(g, shows, j, bk); k++ fi
+		if
+		:: SHOWN(AT(x, y, j), bk, k) && UNCHANGED(before, AT(x, y, j), j) -> remove(bk, k)
+		:: else -> ENTRY(bk, k, settled) = COUNTS(g, AT(x, y, j), j, bk); k++
+		fi
 	:: else -> break
 	od;
-	bucket[bk].counted = stamp; bucket[bk].countedBy = g
+	bucket[bk].counted = before; bucket[bk].countedBy = g
 }
 
 /* store: a new row in which the ticket is so. A commit that raises a bucket above its limit is judged here. */

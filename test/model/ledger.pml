@@ -3,7 +3,8 @@
  * Either controller may be the old leader: each has a cache that lags as far as it likes, stops and wakes anywhere.
  *
  * A scene names the requests; either webhook may take any of them, in any order. Each of these takes a rule out:
- * NO_VERSION_CHECK, NO_LIVE_GET, NO_COUNTED_REVISION, NO_OWN_ENTRY, NO_MIN_RULE; LOOSE_SNAPSHOT, RETAIN_BESIDE_NAMESAKE.
+ * NO_VERSION_CHECK, NO_LIVE_GET, NO_COUNTED_REVISION, NO_OWN_ENTRY, NO_MIN_RULE; LOOSE_SNAPSHOT, RETAIN_BESIDE_NAMESAKE,
+ * RETAIN_UNSEEN, FORGET_DEPARTURE.
  * KIND and TICKET of a request, the claim it WANTs on a bucket, and AFTER: what must be over before a user can ask.
  */
 #if defined(SCENE_WRITES)
@@ -29,6 +30,7 @@
 /* The same raise is asked for twice, then X goes. */
 #define OPS 6
 #define NB 1
+#define MIXED
 #define LIMIT(g) 3
 #define KIND(op) (op == 0 || op == 3 -> CREATE : (op == 4 -> DELETE : (op == 5 -> GONE : UPDATE)))
 #define TICKET(op) (op == 3 -> Y : X)
@@ -40,6 +42,7 @@
 #define NB 1
 #define LIMIT(g) 3
 #define RETAIN
+#define MIXED
 #define KIND(op) (op == 2 -> UPDATE : (op == 3 -> DELETE : (op == 4 -> GONE : CREATE)))
 #define TICKET(op) (op == 5 -> Y : X)
 #define WANT(g, op, b) (op == 2 -> 2 : (op == 1 -> 2 : 1))
@@ -48,6 +51,7 @@
 /* X moves from bucket 0 to bucket 1, and to both, while Y wants both; refusals take back. */
 #define OPS 4
 #define NB 2
+#define MIXED
 #define LIMIT(g) 2
 #define KIND(op) (op == 0 || op == 3 -> CREATE : UPDATE)
 #define TICKET(op) (op == 3 -> Y : X)
@@ -59,7 +63,11 @@
 #define REMEMBER /* rows that a cache may still show */
 #endif
 #define ROOM 4
+#ifdef RETAIN
+#define MOVED(by) leftAt = (leftAt > by -> leftAt - by : 0); if :: bucket[0].goneBy != 0 -> bucket[0].goneBy = bucket[0].goneBy - by :: else fi
+#else
 #define MOVED(by) skip
+#endif
 #define NOW 1
 #define JUDGED true
 #include "bucket.pml"
@@ -125,17 +133,11 @@ inline takeBack(bk, req, ofGen) {
 	if :: n != NONE -> remove(bk, n); written(bk) :: else fi
 }
 
-/*
- * Entries of one name share what they hold, since only one of them can be stored. What is retained breaks that: the old
- * ticket counts on beside a new one of its name. So it is retained only while no entry of a namesake is open.
- */
-#ifdef RETAIN_BESIDE_NAMESAKE
-#define NO_NAMESAKE(ofUid) true
+#ifdef RETAIN
+#define MARKED(t) leaving = UID(rev, t); leftAt = rev
 #else
-#define OTHER(k, ofUid) (ENTRY(0, k, ticket) == X + 1 && ENTRY(0, k, uid) != ofUid)
-#define NO_NAMESAKE(ofUid) !(OTHER(0, ofUid) || OTHER(1, ofUid) || OTHER(2, ofUid) || OTHER(3, ofUid))
+#define MARKED(t) skip
 #endif
-
 #define WAS(b) (old == 0 -> 0 : WANT(1, (old - 1), b))
 
 /* A webhook, and the API server's handling of the request that it reviews. It may die, or be refused elsewhere, anywhere. */
@@ -164,11 +166,11 @@ proctype webhook(byte w) {
 		:: DELETE == KIND(op) ->
 			if
 			:: UID(rev, TICKET(op)) != 0 && !deleting[TICKET(op)] ->
-				d_step { deleting[TICKET(op)] = true; top = GEN(rev, TICKET(op)) + 1; want = SPEC(rev, TICKET(op)); store(TICKET(op), UID(rev, TICKET(op)), top, want) }
+				d_step { deleting[TICKET(op)] = true; top = GEN(rev, TICKET(op)) + 1; want = SPEC(rev, TICKET(op)); store(TICKET(op), UID(rev, TICKET(op)), top, want); MARKED(TICKET(op)) }
 			:: else
 			fi;
 			goto answered
-		:: GONE == KIND(op) -> if :: deleting[TICKET(op)] -> goto leaving :: else -> goto answered fi
+		:: GONE == KIND(op) -> if :: deleting[TICKET(op)] -> goto gone :: else -> goto answered fi
 		:: else
 		fi
 	};
@@ -240,13 +242,9 @@ refused: /* take back what this review wrote, unless we die before */
 	:: atomic { b > 0 -> b--; d_step { takeBack(b, op, gen) }; goto refused }
 	:: goto answered
 	fi;
-leaving: /* the controller that works on the deletion; it may die between the steps, and the next one begins anew */
+gone: /* the controller that works on the deletion: what must outlive the ticket is retained, says a live read, then it goes */
 #ifdef RETAIN
-	atomic { NO_NAMESAKE(UID(rev, TICKET(op))) -> d_step { bucket[0].kept = CLAIM(1, rev, TICKET(op), 0); written(0) } };
-	if
-	:: goto leaving
-	:: skip
-	fi;
+	atomic { bucket[0].leaves == UID(rev, TICKET(op)) -> skip };
 #endif
 	atomic { d_step {
 #ifdef RETAIN
@@ -275,12 +273,14 @@ answered:
 #endif
 #define ANY_ROW(b) row = OLDEST(b); do :: row < rev -> row++ :: break od; skip
 
-#ifdef LOOSE_SNAPSHOT
-#define CONTENT content = row; do :: content < rev -> content++ :: break od; skip
+/* The cache moves on while it is summed: each ticket is read at a row of its own, or both at the same (all but MIXED scenes). */
+#define CONTENT content = row; do :: content < rev -> content++ :: break od; SECOND
+#ifdef MIXED
+#define SECOND second = row; do :: second < rev -> second++ :: break od; skip
 #else
-#define CONTENT content = row
+#define SECOND second = content
 #endif
-#define COUNT(bk) atomic { ANY_ROW(bk); CONTENT; d_step { if :: NOT_OVERTAKEN(bucket[bk].counted, row) -> count(bk, 1, content, row); SAY_COUNTED(bk); forget() :: else fi }; row = 0; content = 0 }
+#define COUNT(bk) atomic { ANY_ROW(bk); CONTENT; d_step { if :: NOT_OVERTAKEN(bucket[bk].counted, row) -> count(bk, 1, content, second, row); SAY_COUNTED(bk); forget() :: else fi }; row = 0; content = 0; second = 0 }
 #ifdef NO_LIVE_GET
 #define DROP(bk, k) atomic { ENTRY(bk, k, ticket) != 0 && over[ENTRY(bk, k, op)] -> ANY_ROW(bk); d_step { if :: AGED(bk, k) -> SAY_DROPPED(bk, ENTRY(bk, k, op)); remove(bk, k) :: else fi }; row = 0 }
 #else
@@ -291,14 +291,14 @@ answered:
 
 /* Controllers, as many as you like, each with a cache as old as you like: the thawed leader is one of them. */
 proctype controllers(byte c) {
-	byte row, content, op, gen;
+	byte row, content, second, op, gen;
 end:
 	do
 #ifdef IN_STEPS
 	:: atomic { ANY_ROW(0); d_step { READ(2 + c, 0) } };
 		atomic {
 			if
-			:: IS_CURRENT(2 + c, 0) && NOT_OVERTAKEN(bucket[0].counted, row) -> d_step { OVERWRITE(2 + c, 0); count(0, 1, row, row); written(0); SAY_COUNTED(0) }
+			:: IS_CURRENT(2 + c, 0) && NOT_OVERTAKEN(bucket[0].counted, row) -> d_step { OVERWRITE(2 + c, 0); count(0, 1, row, row, row); written(0); SAY_COUNTED(0) }
 			:: true /* dies before it writes */
 			fi;
 			row = 0; d_step { UNREAD(2 + c) }
@@ -330,7 +330,7 @@ proctype rest() {
 		ALL(over);
 		do
 		:: b < NB -> d_step {
-			if :: bucket[b].counted <= rev -> count(b, 1, rev, rev) :: else fi;
+			if :: bucket[b].counted <= rev -> count(b, 1, rev, rev, rev) :: else fi;
 			n = 0;
 			do /* what is left was never stored, and its request is over: the live GET says so */
 			:: n < ROOM && ENTRY(b, 0, ticket) != 0 && over[ENTRY(b, 0, op)] -> remove(b, 0); n++
@@ -338,7 +338,7 @@ proctype rest() {
 			od;
 			held(b);
 			if
-			:: sum == CLAIM(1, rev, X, b) + CLAIM(1, rev, Y, b) + bucket[b].kept && bucket[b].kept >= outlived[b]
+			:: sum == CLAIM(1, rev, X, b) + CLAIM(1, rev, Y, b) + bucket[b].kept && bucket[b].kept == outlived[b]
 			:: else -> leak = true; printf("LEAK: bucket %d holds %d at rest\n", b, sum)
 			fi };
 			b++

@@ -147,7 +147,7 @@ answered:
 
 /* open: count a bucket, and create it where a stored ticket has its key. */
 inline open(bk, byGen, seen) {
-	count(bk, byGen, seen, seen);
+	count(bk, byGen, seen, seen, seen);
 	if :: bucket[bk].generation < byGen -> bucket[bk].generation = byGen :: else fi
 }
 

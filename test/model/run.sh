@@ -30,6 +30,8 @@ NO_STAMP            AMOUNTS over_admission'
 additions='
 LOOSE_SNAPSHOT          EDITS   over_admission
 RETAIN_BESIDE_NAMESAKE  NAMES   over_admission
+RETAIN_UNSEEN           NAMES   leak
+FORGET_DEPARTURE        NAMES   leak
 STAMP_FOR_RESERVES_ONLY AMOUNTS over_admission
 TOUCHED_IS_COUNTED      AMOUNTS over_admission
 NO_DRAIN                KEYS    over_admission
@@ -47,6 +49,9 @@ trap 'rm -rf "$work"' EXIT
 
 model() { awk -v scene="$1" '$1 == scene { print $2 }' <<<"$scenes"; }
 
+# What bounds a search is its scene. Seconds and memory are stops for a machine or a model that went wrong.
+limit=900
+
 # search FOLDER SCENE FLAGS...: builds a verifier and runs it there; its words go to FOLDER/said.
 search() {
 	local folder=$1 scene=$2
@@ -56,8 +61,19 @@ search() {
 		cd "$folder"
 		spin -a "-DSCENE_$scene" "${@/#/-D}" "$here/$(model "$scene").pml"
 		gcc -O2 -w -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -DMEMLIM=1900 -o pan pan.c
-		./pan -m20000
+		timeout "$limit" ./pan -m20000 || { [ $? != 124 ] || echo "stopped after $limit s"; }
 	) >"$folder/said" 2>&1
+}
+
+# why FILE: what kept a search from an end, as one word.
+why() {
+	case $(cat "$1") in
+	*"stopped after"*) echo time-limit ;;
+	*"out of memory"* | *"memory limit"* | *"reached -DMEMLIM"*) echo memory-limit ;;
+	*"search depth too small"*) echo depth-limit ;;
+	*"not completed"*) echo interrupted ;;
+	*) echo spin-or-gcc-failed ;;
+	esac
 }
 
 # result FOLDER: "held", "refuted PROPERTY", or "undecided", then states and seconds.
@@ -66,10 +82,10 @@ result() {
 	property=$(sed -nE 's/.*assertion violated *!\(?([a-z_]+)\)?.*/\1/p' "$said" | head -n 1)
 	if [ -n "$property" ]; then
 		verdict="refuted $property"
-	elif grep -q 'errors: 0$' "$said" && ! grep -qE 'not completed|too small|out of memory|error:' "$said"; then
+	elif grep -q 'errors: 0$' "$said" && ! grep -qE 'not completed|too small|out of memory|error:|stopped after' "$said"; then
 		verdict='held -'
 	else
-		verdict='undecided -'
+		verdict="undecided $(why "$said")"
 	fi
 	awk -v verdict="$verdict" '/states, stored/ { states = $1 } /elapsed time/ { seconds = $4 } END { printf "%s %d %s\n", verdict, states, seconds + 0 }' "$said"
 }
@@ -122,7 +138,7 @@ refutations() {
 		if [ "$verdict $property" = "refuted $wanted" ]; then
 			[ "$1" != mutants ] || refuted=$((refuted + 1))
 		else
-			fail "$name: expected $wanted to be violated" "$work/$name"
+			fail "$name: expected $wanted to be violated, but: $verdict $property" "$work/$name"
 		fi
 	done <<<"${!1}"
 }
