@@ -16,55 +16,6 @@ const (
 	QuotaScopeCluster QuotaScope = "Cluster"
 )
 
-// QuotaEntry is the claim of one admission review whose ticket is not counted yet.
-type QuotaEntry struct {
-	// Nonce tells this review's entry from all others: 128 random bits in hex, made for one run of the webhook.
-	// +required
-	// +kubebuilder:validation:Pattern=`^[0-9a-f]{32}$`
-	Nonce string `json:"nonce"`
-
-	// Namespace of the ticket.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
-	Namespace string `json:"namespace"`
-
-	// Name of the ticket.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
-
-	// UID of the ticket.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Type=string
-	UID types.UID `json:"uid"`
-
-	// Generation that the ticket has once what was reviewed is stored.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	Generation int64 `json:"generation"`
-
-	// PolicyGeneration is the generation of the policy that the amount was computed with.
-	// +required
-	// +kubebuilder:validation:Minimum=1
-	PolicyGeneration int64 `json:"policyGeneration"`
-
-	// Amount that the ticket claims in all, not what it adds.
-	// +required
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=9007199254740992
-	Amount int64 `json:"amount"`
-
-	// Settled is the part of the amount that used contains already, of an earlier generation of the ticket.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=9007199254740992
-	Settled int64 `json:"settled,omitempty"`
-}
-
 // QuotaDeparture is a ticket that is leaving, and whose claim was moved to retained.
 type QuotaDeparture struct {
 	// UID of the ticket.
@@ -180,7 +131,9 @@ type QuotaBucket struct {
 	// +kubebuilder:validation:Minimum=0
 	CountedGeneration int64 `json:"countedGeneration,omitempty"`
 
-	// Entries are the claims of admission reviews whose tickets are not counted yet.
+	// Entries are the claims of admission reviews whose tickets are not counted yet, each on one line: the ticket, its UID
+	// and the generation that it has once what was reviewed is stored, the generation of the policy, the amount that it
+	// claims in all, the part of that which used contains already, and the nonce of the review.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

@@ -95,7 +95,8 @@ func TestOnlyOurAccountsWriteQuotaBuckets(t *testing.T) {
 		"the controller counts":                 {controller, `{"used":1,"retained":1,"countedRevision":"7","countedGeneration":1,"entries":null}`, ""},
 		"the controller lets the bucket go":     {controller, `{"metadata":{"finalizers":null}}`, ""},
 		"another key":                           {controller, `{"key":"2027-04"}`, "another key is another bucket"},
-		"a nonce that is none":                  {controller, `{"entries":[{"nonce":"x","namespace":"a","name":"b","uid":"c","generation":1,"policyGeneration":1,"amount":1}]}`, "entries[0].nonce"},
+		"an entry that is an object":            {controller, `{"entries":[{"nonce":"x","namespace":"a","name":"b"}]}`, "entries[0]"},
+		"an entry with a nonce that is none":    {controller, `{"entries":["a/b uid=c generation=1 policyGeneration=1 amount=1 settled=0 nonce=x"]}`, "entries[0]"},
 		"an amount beyond 2^53":                 {controller, `{"used":9007199254740994}`, "less than or equal to 9007199254740992"},
 		"an amount below 0":                     {controller, `{"used":-1}`, "greater than or equal to 0"},
 	} {

@@ -19,9 +19,9 @@ const (
 	MaxEntries = 1000
 	// MaxDepartures bounds the tickets that leave a bucket at the same time; more wait for the next count.
 	MaxDepartures = 512
-	// entryOverhead is what an entry takes in JSON beyond its texts: names of fields, quotes, and four numbers of at most
+	// entryOverhead is what an entry takes in JSON beyond its texts: names of values, quotes, and four numbers of at most
 	// 19 digits.
-	entryOverhead = 190
+	entryOverhead = 140
 )
 
 // Page is a bucket that is being worked on: a running copy, to which several claims are applied one after the other and

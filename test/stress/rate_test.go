@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
@@ -155,9 +157,12 @@ func (m *measurement) serve(b *testing.B, s setting) {
 func (m *measurement) create(b *testing.B, s setting) (rate float64) {
 	b.Helper()
 	m.serve(b, s)
-	for range benchClients { // the first requests open connections
+	for range benchClients { // the first requests open connections, and find those closed that led to other replicas
 		m.number++
-		if err := m.person.Create(b.Context(), m.ticket(s.namespace, m.number)); err != nil {
+		first := m.ticket(s.namespace, m.number)
+		if err := retry.OnError(retry.DefaultBackoff, apierrors.IsInternalError, func() error {
+			return m.person.Create(b.Context(), first.DeepCopy())
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/flight-operator/flight-operator/internal/quota"
 )
 
-// lane is the queue of one bucket. One worker serves it, which ends when the queue is empty.
+// lane is the queue of one bucket. One worker serves it, which ends when the queue has been empty for a while.
 type lane struct {
 	waiting []*request
+	arrival chan struct{} // holds one when somebody came
 }
 
 // request is one reservation or one release that waits for its bucket.
@@ -78,11 +79,15 @@ func (s *Store) submit(place types.NamespacedName, r *request) bool {
 	r.arrived = s.arrived
 	l, served := s.lanes[place]
 	if !served {
-		l = &lane{}
+		l = &lane{arrival: make(chan struct{}, 1)}
 		s.lanes[place] = l
 		s.workers.Go(func() { s.serve(place, l) })
 	}
 	l.waiting = append(l.waiting, r)
+	select {
+	case l.arrival <- struct{}{}:
+	default: // the worker hasn't seen the last one yet
+	}
 	return true
 }
 
@@ -91,6 +96,10 @@ func (s *Store) take(place types.NamespacedName, l *lane, idle bool) (batch []*r
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	batch, l.waiting = l.waiting, nil
+	select {
+	case <-l.arrival:
+	default:
+	}
 	if idle && len(batch) == 0 {
 		delete(s.lanes, place)
 		return nil, true
@@ -113,6 +122,8 @@ func (s *Store) serve(place types.NamespacedName, l *lane) {
 	for try := 0; ; try++ {
 		if len(batch) == 0 {
 			try, w.trail = 0, nil
+			s.gather(l, &w.pace)
+			w.known = w.known && !w.pace.shared()
 		}
 		arrived, ended := s.take(place, l, len(batch) == 0)
 		if ended {

@@ -74,6 +74,7 @@ type Store struct {
 	lanes   map[types.NamespacedName]*lane
 	arrived uint64 // counts requests and reads, so that each read is known to be before or after a request
 	closed  bool
+	closing chan struct{} // closed with it
 	workers sync.WaitGroup
 }
 
@@ -88,7 +89,7 @@ func New(o Options) (*Store, error) {
 	if o.Metrics == nil {
 		o.Metrics = untold{}
 	}
-	return &Store{options: o, lanes: map[types.NamespacedName]*lane{}}, nil
+	return &Store{options: o, lanes: map[types.NamespacedName]*lane{}, closing: make(chan struct{})}, nil
 }
 
 // untold is told and says nothing.
@@ -100,7 +101,10 @@ func (untold) Wrote(Result, int, time.Duration) {}
 // served: those that come later all the same are refused as busy, and what they held goes by the controller's ageing.
 func (s *Store) Close() {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
 	s.mu.Unlock()
 	s.workers.Wait()
 }

@@ -16,7 +16,7 @@ import (
 // Pauses before a batch is tried again. They are random, so that replicas that collided don't do so again.
 const (
 	shortPause = 4 * time.Millisecond
-	longPause  = 200 * time.Millisecond
+	longPause  = 50 * time.Millisecond
 )
 
 // worker serves one bucket. It belongs to one goroutine.
@@ -28,6 +28,7 @@ type worker struct {
 	bucket *flightsv1.QuotaBucket // as it was last read or written; nil: there is none
 	asOf   uint64                 // when that was true, by the store's count
 	trail  error                  // what last went wrong, for those whose time ends
+	pace   pace
 }
 
 // tryOnce waits a little, if an earlier try failed, and makes an attempt within the time of the requests.
@@ -163,10 +164,12 @@ func (w *worker) write(ctx context.Context, p *plan) []*request {
 	switch outcome {
 	case stored:
 		w.known, w.bucket, w.asOf = true, bucket, asOf
+		w.pace.kept(time.Now())
 		w.confirm(ctx, p)
 		p.answer()
 		return nil
 	case overtaken:
+		w.pace.lost()
 		w.known, w.trail = false, fmt.Errorf("write quota bucket %s: %w", w.place, err)
 		return p.batch
 	case namespaceGone:
