@@ -45,7 +45,7 @@ type Options struct {
 const (
 	// pace is the time between two rounds, and so at least between two counts of one bucket: each is a write that reviews
 	// collide with.
-	pace = 200 * time.Millisecond
+	pace = 500 * time.Millisecond
 	// idle is the longest time between two rounds. All that a round depends on is announced, except for the time.
 	idle = time.Minute
 	// writers is how many buckets are written at once.

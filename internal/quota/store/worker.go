@@ -74,6 +74,7 @@ func (w *worker) late(r *request) error {
 
 // attempt tries to do what a batch asks for, answers what is settled, and returns what is to be tried again.
 func (w *worker) attempt(ctx context.Context, batch []*request) []*request {
+	w.pace.begin(time.Now())
 	if !w.known || w.recounted(batch) {
 		if err := w.read(ctx); err != nil {
 			return w.failed(batch, err)
@@ -164,7 +165,7 @@ func (w *worker) write(ctx context.Context, p *plan) []*request {
 	switch outcome {
 	case stored:
 		w.known, w.bucket, w.asOf = true, bucket, asOf
-		w.pace.kept(time.Now())
+		w.pace.kept()
 		w.confirm(ctx, p)
 		p.answer()
 		return nil
