@@ -28,6 +28,9 @@ var (
 	flight     = regexp.MustCompile(`^[A-Z0-9]{2}\d{1,4}$`)
 	shortNum   = regexp.MustCompile(`^\d{1,4}([.,]\d{1,3})?$`)
 	codes      = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	// Identifiers that happen to hold no digit: many capitals (base32), or capitals strewn among small letters (base64).
+	capitals = regexp.MustCompile(`^[A-Z]{16,}$`)
+	strewn   = regexp.MustCompile(`^\S*?[a-z][A-Z]\S*?[a-z][A-Z]\S*?[a-z][A-Z]\S*$`)
 )
 
 // normalise makes a provider's words fit to be shown: one line, at most maxDetail runes, without the given secrets,
@@ -74,7 +77,7 @@ func plainWord(word string) string {
 		return word
 	case digits && !letters:
 		return "#" + rest
-	case digits && len(core) >= 6, len(core) > 32:
+	case digits && len(core) >= 6, len(core) > 32, capitals.MatchString(core), strewn.MatchString(core):
 		return "#" + rest
 	}
 	return word
