@@ -27,7 +27,7 @@ demo: ## play the whole story on a real control plane, then clean up. Needs Go. 
 dev: ## the same set-up, and it stays until Ctrl-C: .dev/kubeconfig and .dev/env. Needs Go. ARGS=--help lists its flags
 	@go build -buildvcs=false -o bin/dev ./cmd/dev && exec bin/dev up $(ARGS)
 
-test: programs ## all tests, with the race detector. Needs Go, gcc and git. First time about 25 min, then 10
+test: programs ## all tests, with the race detector. Needs Go, gcc and git. First time about 30 min, then 14
 	@echo "== go test -race ./..., three packages at a time, since most of them wait for a control plane (vet is part of make check, where it doesn't look at every dependency anew)"
 	CGO_ENABLED=1 go test -race -vet=off -count=1 -timeout 20m -p 3 ./...
 	@for module in $(NESTED); do \
@@ -39,10 +39,10 @@ crash: programs ## kill the controller at every point of its life; the booking A
 	@CRASH='$(or $(RUN),all)' go test -vet=off -count=1 -timeout 90m -v -run '$(if $(RUN),TestKilledAtEveryPoint,TestKilledAtEveryPoint|TestScenario11|TestReplicas)' \
 		./test/crash 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
 
-mutants: programs ## take each guard out; exits 0 only if a named test fails for each. Needs Go. 5 min
+mutants: programs ## take each guard out; exits 0 only if a named test fails for each. Needs Go. 7 min
 	@MUTANTS=all go test -vet=off -count=1 -timeout 30m ./test/mutants -v -run 'TestATestMissesEachGuardThatIsTakenOut' 2>&1 | grep --line-buffered -Ev '^ *(=== |--- PASS)'
 
-model: ## check the quota protocol with spin, as designed and with each rule taken out. Needs spin and gcc. 3 min
+model: ## check the quota protocol with spin, as designed and with each rule taken out. Needs spin and gcc. 2 min
 	@test/model/run.sh
 
 soak: programs ## tickets under random faults (SOAK_DURATION, SOAK_TICKETS, SOAK_SEED), then a queue that drains (SOAK_WAITING, SOAK_RATE). Needs Go. 20 min
