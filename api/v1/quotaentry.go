@@ -2,6 +2,7 @@ package v1
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 // twice as long, with 100 three times.
 //
 // +kubebuilder:validation:MaxLength=600
-// +kubebuilder:validation:Pattern=`^[^ /]+/[^ /]+ uid=[^ ]+ generation=[1-9][0-9]{0,18} policyGeneration=[1-9][0-9]{0,18} amount=[0-9]{1,16} settled=[0-9]{1,16} nonce=[0-9a-f]{32}$`
+// +kubebuilder:validation:Pattern=`^[^ /]{1,63}/[^ /]{1,253} uid=[^ ]{1,64} generation=[1-9][0-9]{0,18} policyGeneration=[1-9][0-9]{0,18} amount=[0-9]{1,16} settled=[0-9]{1,16} nonce=[0-9a-f]{32}$`
 type QuotaEntry struct {
 	// Nonce tells this review's entry from all others: 128 random bits in hex, made for one run of the webhook.
 	Nonce string
@@ -50,10 +51,10 @@ func (e *QuotaEntry) UnmarshalText(text []byte) error {
 		set  func(string) error
 	}{
 		{"uid", func(v string) error { read.UID = types.UID(v); return nil }},
-		{"generation", number(&read.Generation)},
-		{"policyGeneration", number(&read.PolicyGeneration)},
-		{"amount", number(&read.Amount)},
-		{"settled", number(&read.Settled)},
+		{"generation", number(&read.Generation, math.MaxInt64)},
+		{"policyGeneration", number(&read.PolicyGeneration, math.MaxInt64)},
+		{"amount", number(&read.Amount, maxAmount)},
+		{"settled", number(&read.Settled, maxAmount)},
 		{"nonce", func(v string) error { read.Nonce = v; return nil }},
 	}
 	var named bool
@@ -73,9 +74,14 @@ func (e *QuotaEntry) UnmarshalText(text []byte) error {
 	return nil
 }
 
-func number(into *int64) func(string) error {
+// maxAmount is the largest amount, as in the other fields of a bucket: beyond 2^53 a sum of entries could overflow.
+const maxAmount = 1 << 53
+
+func number(into *int64, most int64) func(string) error {
 	return func(digits string) (err error) {
-		*into, err = strconv.ParseInt(digits, 10, 64)
+		if *into, err = strconv.ParseInt(digits, 10, 64); err == nil && (*into < 0 || *into > most) {
+			err = fmt.Errorf("%d is not between 0 and %d", *into, most)
+		}
 		return err
 	}
 }

@@ -35,6 +35,8 @@ func TestWhatIsNoEntryIsNotRead(t *testing.T) {
 		`"a/b uid=u generation=1 policyGeneration=1 settled=0 amount=1 nonce=n"`,
 		`"a/b uid=u generation=1 policyGeneration=1 amount=9223372036854775808 settled=0 nonce=n"`,
 		`"a/b uid=u generation=1 policyGeneration=1 amount=1 settled=0 nonce=n more=1"`,
+		`"a/b uid=u generation=1 policyGeneration=1 amount=9007199254740993 settled=0 nonce=n"`,
+		`"a/b uid=u generation=1 policyGeneration=1 amount=1 settled=-1 nonce=n"`,
 		`"ab uid=u generation=1 policyGeneration=1 amount=1 settled=0 nonce=n"`,
 	} {
 		before := flightsv1.QuotaEntry{Nonce: "before"}

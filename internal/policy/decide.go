@@ -113,11 +113,11 @@ func firstProblem(err error) string {
 
 // policyError is the denial that stands for a policy which could not be evaluated.
 func policyError(policy string, err error) Denial {
-	d := Denial{Policy: policy, Code: CodePolicyError, Message: unanswered(policy, err) + "; ask a cluster admin", Late: late(err)}
-	if d.Late {
-		d.Message = unanswered(policy, err) + "; it is asked anew at every try: if it goes on like this, ask a cluster admin"
+	advice := "ask a cluster admin"
+	if late(err) {
+		advice = "it is asked anew at every try: if it goes on like this, " + advice
 	}
-	return d
+	return Denial{Policy: policy, Code: CodePolicyError, Message: unanswered(policy, err) + "; " + advice, Late: late(err)}
 }
 
 // unanswered says why a policy gave no answer.

@@ -192,7 +192,7 @@ func writeDown(o Observation, kind flightsv1.OperationKind) Step {
 		Owner: o.Ticket.Names.Owner(), StartedAt: metav1.NewMicroTime(o.Now.UTC().Truncate(1000)),
 		SendBy: metav1.NewMicroTime(sendBy(o.Now, o.Provider).UTC().Truncate(1000)), Keyed: o.Provider.takesKeys(),
 	}
-	op.SettlesAt = &metav1.MicroTime{Time: op.SendBy.Add(lapse(*op, o.Provider))}
+	op.SettlesAt = settling(*op, o.Provider)
 	s.Operation = op
 	r := report{mood: reconciling}
 	switch kind {

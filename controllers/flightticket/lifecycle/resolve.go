@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 	"github.com/flight-operator/flight-operator/internal/booking"
 )
@@ -78,7 +76,7 @@ func (o Observation) alone(op flightsv1.OperationStatus) bool { return o.Fresh &
 func (o Observation) again(op flightsv1.OperationStatus) Step {
 	longer := outgrown(op, o.Provider)
 	if longer {
-		op.SettlesAt = &metav1.MicroTime{Time: op.SendBy.Add(lapse(op, o.Provider))}
+		op.SettlesAt = settling(op, o.Provider)
 	}
 	if longer || op.Outcome == "" {
 		return o.linger(op)

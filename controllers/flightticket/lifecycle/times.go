@@ -3,6 +3,8 @@ package lifecycle
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	flightsv1 "github.com/flight-operator/flight-operator/api/v1"
 )
 
@@ -69,7 +71,12 @@ func lapse(op flightsv1.OperationStatus, p Provider) time.Duration {
 
 // outgrown says whether a send could take effect later by what the provider declares now than the operation says.
 func outgrown(op flightsv1.OperationStatus, p Provider) bool {
-	return op.SettlesAt == nil || op.SendBy.Add(lapse(op, p)).After(op.SettlesAt.Time)
+	return op.SettlesAt == nil || settling(op, p).After(op.SettlesAt.Time)
+}
+
+// settling is when what is sent until send-by can take effect no more, to be written into the operation.
+func settling(op flightsv1.OperationStatus, p Provider) *metav1.MicroTime {
+	return &metav1.MicroTime{Time: op.SendBy.Add(lapse(op, p))}
 }
 
 // settled says whether nothing that was sent for an operation can take effect after a look that began then. Only such a

@@ -19,11 +19,8 @@ const (
 // pace is when a worker may write its bucket again.
 type pace struct {
 	others int       // how many writes more may collide with others'
-	began  time.Time // when the attempt that counts began
+	began  time.Time // when the last attempt did
 }
-
-// begin notes that an attempt begins.
-func (p *pace) begin(at time.Time) { p.began = at }
 
 // kept follows a write that was stored.
 func (p *pace) kept() { p.others = max(p.others-1, 0) }

@@ -74,7 +74,7 @@ func (w *worker) late(r *request) error {
 
 // attempt tries to do what a batch asks for, answers what is settled, and returns what is to be tried again.
 func (w *worker) attempt(ctx context.Context, batch []*request) []*request {
-	w.pace.begin(time.Now())
+	w.pace.began = time.Now()
 	if !w.known || w.recounted(batch) {
 		if err := w.read(ctx); err != nil {
 			return w.failed(batch, err)
